@@ -1,0 +1,32 @@
+/* What is known of certain runtimes and cannot be asked of them. */
+#include "core/quirks.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct strata_quirks rows[] = {
+    {.platform = "Oclgrind",
+     .reason = "Its interpreter keeps global state: two threads inside it corrupt each other (jrprice/Oclgrind#28, #202). "
+               "It runs kernels in the calling thread and stamps events with host time.",
+     .serialise = true},
+    {.platform = "rusticl",
+     .reason = "Start and end of an event are the same on llvmpipe, and every kernel has 0 bytes of private memory.",
+     .timer_note = "rusticl's event timer has no resolution: a command ends when it starts",
+     .private_zero_is_unknown = true},
+    {.platform = "Portable Computing Language",
+     .reason = "Its CPU devices use CL_MEM_USE_HOST_PTR memory in place, so strata can align it to pages and ask for huge "
+               "ones; the runtime's own are aligned to 128 bytes and touched page by page.",
+     .host_memory_is_device = true},
+    {.platform = "NVIDIA CUDA",
+     .reason = "CL_MEM_ALLOC_HOST_PTR transfers at the link's full speed (55 GB/s on an H200, pageable 6 to 11).",
+     .pinned_is_pinned = true},
+};
+
+static const struct strata_quirks none = {.platform = "", .reason = ""};
+
+const struct strata_quirks *strata_quirks_of(const char *platform) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strstr(platform, rows[i].platform))
+            return &rows[i];
+    return &none;
+}

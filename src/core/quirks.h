@@ -1,0 +1,20 @@
+/* What is known of certain runtimes and cannot be asked of them: one table, each row with its reason. */
+#ifndef STRATA_CORE_QUIRKS_H
+#define STRATA_CORE_QUIRKS_H
+
+#include <stdbool.h>
+
+struct strata_quirks {
+    const char *platform;         /* a part of the platform's name */
+    const char *reason;
+    bool serialise;               /* one thread at a time */
+    const char *timer_note;       /* event times are not to be believed, and why; NULL: they are */
+    bool private_zero_is_unknown; /* answers 0 bytes of private memory for every kernel */
+    bool host_memory_is_device;   /* a CPU device that uses aligned host memory in place, whatever its size */
+    bool pinned_is_pinned;        /* CL_MEM_ALLOC_HOST_PTR was measured to be page-locked */
+};
+
+/* The row of a platform; a row of all false for the others. Never NULL. */
+const struct strata_quirks *strata_quirks_of(const char *platform);
+
+#endif
