@@ -1,0 +1,97 @@
+/* Buffers inside: what they are, who uses them, and what becomes of them when they are given back. */
+#ifndef STRATA_MEMORY_BUFFER_H
+#define STRATA_MEMORY_BUFFER_H
+
+#include "core/device.h"
+#include "core/queue.h"
+
+/* An open map or host bracket. */
+struct strata_map_entry {
+    uint64_t offset, bytes;
+    enum strata_map_access access;
+    bool bracket; /* ended by strata_host_end, else by strata_unmap */
+    bool native;  /* the backend has a map of it to end */
+    void *pointer;
+    struct strata_map_entry *next;
+};
+
+/* A use that may not be done: one command of the queue in `slot`. */
+struct strata_use {
+    uint64_t begin, end;
+    uint64_t position;
+    unsigned slot;
+    bool write;
+};
+
+/* Uses remembered per buffer. With more in flight the oldest are forgotten: a missed refusal, never a false one. */
+#define STRATA_USES_KEPT 32
+
+struct strata_buffer {
+    struct strata_buffer_info info;
+    strata_device *device;
+    char *name;
+    struct strata_native_buffer *native; /* NULL for an empty buffer */
+    void *mirror;       /* host memory that brackets copy from and to: MIRRORED, and WRAPPED that had to be staged */
+    void *mirror_block; /* what to release of it, if strata allocated it */
+    const void *root;   /* the memory object that it is a part of, for overlaps; itself unless wrapped from a part */
+    uint64_t root_offset;
+
+    pthread_mutex_t lock; /* for all below */
+    struct strata_map_entry *maps;
+    struct strata_use uses[STRATA_USES_KEPT];
+    unsigned use_count;
+    uint64_t last_use[STRATA_QUEUE_SLOTS]; /* position of the last command that used it, by queue slot */
+
+    struct strata_buffer *next, *previous; /* under the device's lock */
+};
+
+/* Why a command was refused as unordered: the other queue's place. */
+struct strata_conflict {
+    bool found;
+    unsigned slot;
+    uint64_t position;
+};
+
+/* Whether the queue's next command may use these ranges: BUSY when a range is mapped, or used by unfinished work of a
+ * queue that this one has not waited for. Records the uses when all may be. Under the queue's lock. */
+enum strata_status strata_uses_admit(strata_queue *queue, const struct strata_command_use *uses, size_t count,
+                                     struct strata_conflict *conflict);
+
+/* Events behind all unfinished work on the buffer, one per queue, at most STRATA_QUEUE_SLOTS; how many. */
+unsigned strata_buffer_pending(strata_buffer *buffer, strata_event **events);
+
+/* Blocks until no queue has unfinished work on the buffer. */
+enum strata_status strata_buffer_settle(strata_buffer *buffer);
+
+/* Whether a slice lies in its buffer and the buffer is of this device; the sentence names `what`. */
+enum strata_status strata_slice_check(const strata_device *device, strata_slice slice, const char *what);
+
+/* Whether two slices share a byte, also through parts of one memory object. */
+bool strata_slices_overlap(strata_slice a, strata_slice b);
+
+/* PINNED memory is an end point of copies by its pointer: the host address of the slice, else NULL. */
+void *strata_slice_host(strata_slice slice);
+
+/* "buffer 'samples'", for sentences. */
+const char *strata_buffer_label(const strata_buffer *buffer, char *place, size_t size);
+
+/* A strata buffer over a native one, which it takes over on success. */
+enum strata_status strata_buffer_adopt(strata_device *device, const struct strata_buffer_desc *desc,
+                                       struct strata_native_buffer *native,
+                                       const struct strata_native_buffer_facts *facts, strata_buffer **buffer);
+
+/* Native memory, and events that must be done before it goes. Takes all over. */
+void strata_retire(strata_device *device, struct strata_native_buffer *native, void *host_block, uint64_t bytes,
+                   strata_event **events, unsigned event_count);
+
+/* Gives back what is no longer used; with `all`, waits for it. Under no lock. */
+void strata_retired_reap(strata_device *device, bool all);
+
+/* Counts a buffer in and out of the device's statistics, and lists it. */
+void strata_buffer_enlist(strata_buffer *buffer);
+void strata_buffer_delist(strata_buffer *buffer);
+
+/* Logs what is still alive, by name; the number of buffers. */
+uint64_t strata_leak_report(strata_device *device);
+
+#endif
