@@ -1,0 +1,151 @@
+/* OpenCL transfers of contiguous memory, maps, and the SVM and USM forms of both. */
+#include "backend/opencl/native.h"
+
+static struct strata_cl_queue *queue_of(struct strata_native_queue *queue) {
+    return (struct strata_cl_queue *)queue;
+}
+
+static struct strata_cl_buffer *buffer_of(struct strata_native_buffer *buffer) {
+    return (struct strata_cl_buffer *)buffer;
+}
+
+/* A copy by host addresses, at least one of them SVM or USM. */
+static enum strata_status copy_addresses(struct strata_cl_queue *queue, enum strata_cl_storage storage, void *to,
+                                         const void *from, uint64_t bytes, struct strata_native_event **done) {
+    struct strata_cl_device *device = queue->device;
+    cl_event event = NULL;
+    cl_int code;
+    if (storage == STRATA_CL_SVM) {
+        code = device->cl->EnqueueSVMMemcpy(queue->id, CL_FALSE, to, from, (size_t)bytes, 0, NULL, done ? &event : NULL);
+    } else {
+        strata_cl_serial_enter(device->quirks->serialise);
+        code = device->usm.copy(queue->id, CL_FALSE, to, from, (size_t)bytes, 0, NULL, done ? &event : NULL);
+        strata_cl_serial_leave(device->quirks->serialise);
+    }
+    return strata_cl_enqueued(queue, code, "copy shared memory", event, done);
+}
+
+static enum strata_status write_piece(struct strata_cl_queue *queue, struct strata_cl_buffer *buffer, uint64_t offset,
+                                      uint64_t bytes, const void *source, struct strata_native_event **done) {
+    if (buffer->storage != STRATA_CL_MEM)
+        return copy_addresses(queue, buffer->storage, buffer->pointer + offset, source, bytes, done);
+    cl_event event = NULL;
+    cl_int code = queue->device->cl->EnqueueWriteBuffer(queue->id, buffer->id, CL_FALSE, (size_t)offset, (size_t)bytes,
+                                                        source, 0, NULL, done ? &event : NULL);
+    return strata_cl_enqueued(queue, code, "write a buffer", event, done);
+}
+
+static enum strata_status read_piece(struct strata_cl_queue *queue, struct strata_cl_buffer *buffer, uint64_t offset,
+                                     uint64_t bytes, void *destination, struct strata_native_event **done) {
+    if (buffer->storage != STRATA_CL_MEM)
+        return copy_addresses(queue, buffer->storage, destination, buffer->pointer + offset, bytes, done);
+    cl_event event = NULL;
+    cl_int code = queue->device->cl->EnqueueReadBuffer(queue->id, buffer->id, CL_FALSE, (size_t)offset, (size_t)bytes,
+                                                       destination, 0, NULL, done ? &event : NULL);
+    return strata_cl_enqueued(queue, code, "read a buffer", event, done);
+}
+
+/* The mirrors of SHARED memory come here whole; everything else is in pieces already. */
+enum strata_status strata_cl_write(struct strata_native_queue *queue, struct strata_native_buffer *buffer,
+                                   uint64_t offset, uint64_t bytes, const void *source,
+                                   struct strata_native_event **done) {
+    enum strata_status status = STRATA_OK;
+    for (uint64_t at = 0; at < bytes && status == STRATA_OK; at += STRATA_CHUNK_BYTES) {
+        bool last = bytes - at <= STRATA_CHUNK_BYTES;
+        status = write_piece(queue_of(queue), buffer_of(buffer), offset + at, last ? bytes - at : STRATA_CHUNK_BYTES,
+                             (const char *)source + at, last ? done : NULL);
+    }
+    return status;
+}
+
+enum strata_status strata_cl_read(struct strata_native_queue *queue, struct strata_native_buffer *buffer,
+                                  uint64_t offset, uint64_t bytes, void *destination,
+                                  struct strata_native_event **done) {
+    enum strata_status status = STRATA_OK;
+    for (uint64_t at = 0; at < bytes && status == STRATA_OK; at += STRATA_CHUNK_BYTES) {
+        bool last = bytes - at <= STRATA_CHUNK_BYTES;
+        status = read_piece(queue_of(queue), buffer_of(buffer), offset + at, last ? bytes - at : STRATA_CHUNK_BYTES,
+                            (char *)destination + at, last ? done : NULL);
+    }
+    return status;
+}
+
+enum strata_status strata_cl_copy(struct strata_native_queue *native, struct strata_native_buffer *native_destination,
+                                  uint64_t destination_offset, struct strata_native_buffer *native_source,
+                                  uint64_t source_offset, uint64_t bytes, struct strata_native_event **done) {
+    struct strata_cl_queue *queue = queue_of(native);
+    struct strata_cl_buffer *destination = buffer_of(native_destination), *source = buffer_of(native_source);
+    if (destination->storage != STRATA_CL_MEM && source->storage != STRATA_CL_MEM)
+        return copy_addresses(queue, destination->storage, destination->pointer + destination_offset,
+                              source->pointer + source_offset, bytes, done);
+    /* One side is a cl_mem: the other's address is where it is written to or read from. */
+    if (destination->storage != STRATA_CL_MEM)
+        return read_piece(queue, source, source_offset, bytes, destination->pointer + destination_offset, done);
+    if (source->storage != STRATA_CL_MEM)
+        return write_piece(queue, destination, destination_offset, bytes, source->pointer + source_offset, done);
+    cl_event event = NULL;
+    cl_int code = queue->device->cl->EnqueueCopyBuffer(queue->id, source->id, destination->id, (size_t)source_offset,
+                                                       (size_t)destination_offset, (size_t)bytes, 0, NULL,
+                                                       done ? &event : NULL);
+    return strata_cl_enqueued(queue, code, "copy a buffer", event, done);
+}
+
+enum strata_status strata_cl_fill(struct strata_native_queue *native, struct strata_native_buffer *native_buffer,
+                                  uint64_t offset, uint64_t bytes, const void *pattern, size_t pattern_bytes,
+                                  struct strata_native_event **done) {
+    struct strata_cl_queue *queue = queue_of(native);
+    struct strata_cl_buffer *buffer = buffer_of(native_buffer);
+    struct strata_cl_device *device = queue->device;
+    cl_event event = NULL, *place = done ? &event : NULL;
+    cl_int code;
+    if (buffer->storage == STRATA_CL_SVM) {
+        code = device->cl->EnqueueSVMMemFill(queue->id, buffer->pointer + offset, pattern, pattern_bytes, (size_t)bytes, 0,
+                                             NULL, place);
+    } else if (buffer->storage == STRATA_CL_USM) {
+        strata_cl_serial_enter(device->quirks->serialise);
+        code = device->usm.fill(queue->id, buffer->pointer + offset, pattern, pattern_bytes, (size_t)bytes, 0, NULL,
+                                place);
+        strata_cl_serial_leave(device->quirks->serialise);
+    } else {
+        code = device->cl->EnqueueFillBuffer(queue->id, buffer->id, pattern, pattern_bytes, (size_t)offset, (size_t)bytes,
+                                             0, NULL, place);
+    }
+    return strata_cl_enqueued(queue, code, "fill a buffer", event, done);
+}
+
+static cl_map_flags map_flags(enum strata_map_access access) {
+    if (access == STRATA_MAP_OVERWRITE)
+        return CL_MAP_WRITE_INVALIDATE_REGION;
+    return (access & STRATA_MAP_READ ? CL_MAP_READ : 0u) | (access & STRATA_MAP_WRITE ? CL_MAP_WRITE : 0u);
+}
+
+enum strata_status strata_cl_map(struct strata_native_queue *native, struct strata_native_buffer *native_buffer,
+                                 uint64_t offset, uint64_t bytes, enum strata_map_access access, void **pointer,
+                                 struct strata_native_event **done) {
+    struct strata_cl_queue *queue = queue_of(native);
+    struct strata_cl_buffer *buffer = buffer_of(native_buffer);
+    cl_event event = NULL, *place = done ? &event : NULL;
+    cl_int code = CL_SUCCESS;
+    if (buffer->storage == STRATA_CL_MEM) {
+        *pointer = queue->device->cl->EnqueueMapBuffer(queue->id, buffer->id, CL_FALSE, map_flags(access), (size_t)offset,
+                                                       (size_t)bytes, 0, NULL, place, &code);
+        return strata_cl_enqueued(queue, code, "map a buffer", event, done);
+    }
+    *pointer = buffer->pointer + offset;
+    code = queue->device->cl->EnqueueSVMMap(queue->id, CL_FALSE, map_flags(access), *pointer, (size_t)bytes, 0, NULL,
+                                            place);
+    return strata_cl_enqueued(queue, code, "map shared memory", event, done);
+}
+
+enum strata_status strata_cl_unmap(struct strata_native_queue *native, struct strata_native_buffer *native_buffer,
+                                   void *pointer, struct strata_native_event **done) {
+    struct strata_cl_queue *queue = queue_of(native);
+    struct strata_cl_buffer *buffer = buffer_of(native_buffer);
+    cl_event event = NULL, *place = done ? &event : NULL;
+    cl_int code;
+    if (buffer->storage == STRATA_CL_MEM)
+        code = queue->device->cl->EnqueueUnmapMemObject(queue->id, buffer->id, pointer, 0, NULL, place);
+    else
+        code = queue->device->cl->EnqueueSVMUnmap(queue->id, pointer, 0, NULL, place);
+    return strata_cl_enqueued(queue, code, "unmap a buffer", event, done);
+}
