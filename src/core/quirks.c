@@ -18,7 +18,9 @@ static const struct strata_quirks rows[] = {
                "ones; the runtime's own are aligned to 128 bytes and touched page by page.",
      .host_memory_is_device = true},
     {.platform = "NVIDIA CUDA",
-     .reason = "CL_MEM_ALLOC_HOST_PTR transfers at the link's full speed (55 GB/s on an H200, pageable 6 to 11).",
+     .reason = "CL_MEM_ALLOC_HOST_PTR transfers at the link's full speed (55 GB/s on an H200, pageable 6 to 11). Its "
+               "compiler takes PTX, which orders memory for the whole device where OpenCL C 1.2 cannot.",
+     .device_order = true,
      .pinned_is_pinned = true},
 };
 

@@ -351,17 +351,18 @@ enum strata_status strata_slice_check(const strata_device *device, strata_slice 
             return STRATA_OK;
         return strata_fail(STRATA_INVALID_ARGUMENT, "The %s slice has no buffer.", what);
     }
-    strata_buffer_label(slice.buffer, label, sizeof label);
     if (slice.offset == UINT64_MAX)
         return strata_fail(STRATA_INVALID_ARGUMENT, "The %s slice was cut from the %s beyond the slice it is a part of.",
-                           what, label);
+                           what, strata_buffer_label(slice.buffer, label, sizeof label));
     if (!strata_add(slice.offset, slice.bytes, &end) || end > slice.buffer->info.bytes)
         return strata_fail(STRATA_INVALID_ARGUMENT,
                            "The %s slice (%" PRIu64 " bytes from offset %" PRIu64 ") leaves the %s of %" PRIu64 " bytes.",
-                           what, slice.bytes, slice.offset, label, slice.buffer->info.bytes);
+                           what, slice.bytes, slice.offset, strata_buffer_label(slice.buffer, label, sizeof label),
+                           slice.buffer->info.bytes);
     if (slice.buffer->device != device)
         return strata_fail(STRATA_INVALID_ARGUMENT, "The %s slice is of the %s on device '%s', but the queue is of '%s'.",
-                           what, label, slice.buffer->device->name, device->name);
+                           what, strata_buffer_label(slice.buffer, label, sizeof label), slice.buffer->device->name,
+                           device->name);
     return STRATA_OK;
 }
 

@@ -120,33 +120,39 @@ static bool kind_fits(enum strata_argument_kind kind, enum strata_arg_type type)
     }
 }
 
+static enum strata_status refuse_pinned(const strata_device *device, const strata_kernel *kernel, size_t index,
+                                        const strata_buffer *buffer) {
+    char place[160], name[96];
+    return strata_fail(STRATA_UNSUPPORTED,
+                       "The %s is pinned memory, which kernels of device '%s' cannot use (%s); create it with "
+                       ".kernel_access, or copy from it.",
+                       strata_buffer_label(buffer, name, sizeof name), device->name,
+                       label(kernel, index, place, sizeof place));
+}
+
 static enum strata_status check_slice(const strata_device *device, const strata_kernel *kernel, size_t index,
                                       strata_slice slice) {
     char place[160], name[96];
-    label(kernel, index, place, sizeof place);
     enum strata_status status = strata_slice_check(device, slice, "argument");
     if (status != STRATA_OK || slice.bytes == 0)
         return status;
     const strata_buffer *buffer = slice.buffer;
-    strata_buffer_label(buffer, name, sizeof name);
     if (!buffer->info.kernel_argument)
-        return strata_fail(STRATA_UNSUPPORTED,
-                           "The %s is pinned memory, which kernels of device '%s' cannot use (%s); create it with "
-                           ".kernel_access, or copy from it.",
-                           name, device->name, place);
+        return refuse_pinned(device, kernel, index, buffer);
     bool whole = slice.offset == 0 && slice.bytes == buffer->info.bytes;
     uint64_t alignment = device->info.base_alignment;
     if (!whole && (buffer->root_offset + slice.offset) % alignment != 0)
         return strata_fail(STRATA_INVALID_ARGUMENT,
                            "The slice for %s starts at byte %" PRIu64
                            " of the %s, but device '%s' needs a multiple of %" PRIu64 " bytes (its base alignment).",
-                           place, slice.offset, name, device->name, alignment);
+                           label(kernel, index, place, sizeof place), slice.offset,
+                           strata_buffer_label(buffer, name, sizeof name), device->name, alignment);
     return STRATA_OK;
 }
 
 static enum strata_status check_value(const strata_kernel *kernel, size_t index, const strata_arg *arg) {
     char place[160];
-    uint64_t expected = strata_type_bytes(kernel->arguments[index].type);
+    uint64_t expected = kernel->value_bytes[index];
     if (arg->bytes == 0 || (arg->bytes > sizeof arg->value && !arg->pointer))
         return strata_fail(STRATA_INVALID_ARGUMENT, "The value for %s is empty.", label(kernel, index, place, sizeof place));
     if (kernel->arguments[index].kind == STRATA_ARGUMENT_VALUE && expected && expected != arg->bytes)
@@ -293,17 +299,27 @@ static void choose_local(const strata_device *device, const strata_kernel *kerne
         grow_local(device, grid, limit);
 }
 
-static enum strata_status check_local(const strata_device *device, const strata_kernel *kernel, strata_grid *grid) {
-    uint64_t items = 1;
+/* A dimension that the grid does not have counts as 1, which not every runtime compares with what is required. */
+static enum strata_status check_required(const strata_kernel *kernel, const strata_grid *grid) {
     const uint64_t *required = kernel->info.required_group;
-    bool has_required = required[0] != 0;
-    for (uint32_t i = 0; i < grid->dimensions; i++) {
-        uint64_t local = grid->local[i];
-        if (has_required && local != required[i])
+    for (uint32_t i = 0; i < 3 && required[0] != 0; i++) {
+        uint64_t local = i < grid->dimensions ? grid->local[i] : 1;
+        if (local != required[i])
             return strata_fail(STRATA_INVALID_ARGUMENT,
                                "Kernel '%s' requires a local size of %" PRIu64 " x %" PRIu64 " x %" PRIu64
                                ", but dimension %u was given %" PRIu64 ".",
                                kernel->info.name, required[0], required[1], required[2], i, local);
+    }
+    return STRATA_OK;
+}
+
+static enum strata_status check_local(const strata_device *device, const strata_kernel *kernel, strata_grid *grid) {
+    uint64_t items = 1;
+    enum strata_status status = check_required(kernel, grid);
+    if (status != STRATA_OK)
+        return status;
+    for (uint32_t i = 0; i < grid->dimensions; i++) {
+        uint64_t local = grid->local[i];
         if (local == 0 || local > device->info.max_group_size[i] || !strata_multiply(items, local, &items))
             return strata_fail(STRATA_INVALID_ARGUMENT,
                                "The local size of %" PRIu64 " in dimension %u is not between 1 and the %" PRIu64

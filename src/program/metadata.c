@@ -91,14 +91,17 @@ static void read_kernel(struct reader *reader, strata_program *program, strata_k
         return;
     }
     kernel->arguments = strata_host_allocate(&program->device->hooks, count * sizeof *kernel->arguments);
-    if (!kernel->arguments) {
+    kernel->value_bytes = strata_host_allocate(&program->device->hooks, count * sizeof *kernel->value_bytes);
+    if (!kernel->arguments || !kernel->value_bytes) {
         reader->failed = true;
         return;
     }
     kernel->info.arguments = kernel->arguments;
     kernel->info.argument_count = count;
-    for (uint32_t i = 0; i < count && !reader->failed; i++)
+    for (uint32_t i = 0; i < count && !reader->failed; i++) {
         read_argument(reader, &kernel->arguments[i]);
+        kernel->value_bytes[i] = strata_type_bytes(kernel->arguments[i].type);
+    }
 }
 
 static bool add_kernel(strata_program *program, struct reader *reader) {
@@ -114,9 +117,11 @@ static bool add_kernel(strata_program *program, struct reader *reader) {
     return !reader->failed;
 }
 
-static void drop_kernels(strata_program *program) {
-    for (size_t i = 0; i < program->kernel_count; i++)
+void strata_metadata_drop(strata_program *program) {
+    for (size_t i = 0; i < program->kernel_count; i++) {
         strata_host_release(&program->device->hooks, program->kernels[i].arguments);
+        strata_host_release(&program->device->hooks, program->kernels[i].value_bytes);
+    }
     strata_host_release(&program->device->hooks, program->kernels);
     strata_host_release(&program->device->hooks, program->strings);
     program->kernels = NULL;
@@ -131,7 +136,7 @@ bool strata_metadata_apply(strata_program *program, const char *metadata, size_t
     struct reader reader = {program->strings, program->strings + length, false};
     while (reader.at < reader.end)
         if (!add_kernel(program, &reader)) {
-            drop_kernels(program);
+            strata_metadata_drop(program);
             return false;
         }
     return true;

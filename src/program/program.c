@@ -82,16 +82,13 @@ void strata_program_release(strata_program *program) {
     strata_device *device = program->device;
     const struct strata_backend_program *table = device->backend->program;
     bool child = strata_fork_happened();
-    for (size_t i = 0; i < program->kernel_count; i++) {
+    for (size_t i = 0; i < program->kernel_count; i++)
         if (program->kernels[i].native && !child)
             table->kernel_destroy(program->kernels[i].native);
-        strata_host_release(&device->hooks, program->kernels[i].arguments);
-    }
+    strata_metadata_drop(program);
     if (program->native && !child)
         table->destroy(program->native);
     pthread_mutex_destroy(&program->lock);
-    strata_host_release(&device->hooks, program->kernels);
-    strata_host_release(&device->hooks, program->strings);
     strata_host_release(&device->hooks, program->name);
     strata_host_release(&device->hooks, program);
     if (!child)

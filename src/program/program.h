@@ -9,6 +9,7 @@ struct strata_kernel {
     strata_program *program;
     struct strata_kernel_info info;
     struct strata_argument_info *arguments;
+    uint64_t *value_bytes; /* of each argument, by its type's name; 0: not known */
     struct strata_native_kernel *native; /* made when first asked for; under the program's lock */
 };
 
@@ -33,6 +34,9 @@ enum strata_status strata_metadata_collect(strata_program *program, struct strat
 
 /* Fills the program's kernels from metadata. False when it is not well formed. */
 bool strata_metadata_apply(strata_program *program, const char *metadata, size_t length);
+
+/* Frees what strata_metadata_apply made. */
+void strata_metadata_drop(strata_program *program);
 
 /* The size of a built-in OpenCL C type by its name, "float4" say; 0 for any other. 3-vectors have 4 elements' size. */
 uint64_t strata_type_bytes(const char *type);

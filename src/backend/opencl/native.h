@@ -79,9 +79,16 @@ struct strata_cl_program {
 /* A kernel object whose arguments in `svm` (a bit for each of the first 64) are SVM or USM pointers. NVIDIA's runtime
  * refuses a cl_mem for an argument that was once an SVM pointer (CL_INVALID_KERNEL_ARGS at the launch), so each pattern
  * has an object of its own. */
+#define STRATA_CL_REMEMBERED 16
 struct strata_cl_variant {
     uint64_t svm;
     cl_kernel id;
+    /* The values that the first arguments have: setting one again costs a call, and most do not change. Not memory: a
+     * handle may come back for another object. */
+    struct {
+        unsigned char bytes; /* 0: not a value, or not known */
+        unsigned char value[16];
+    } last[STRATA_CL_REMEMBERED];
 };
 #define STRATA_CL_VARIANTS 4
 

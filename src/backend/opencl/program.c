@@ -211,11 +211,11 @@ static enum strata_status kernel_create(struct strata_native_program *native, co
 }
 
 /* Under the kernel's lock: the object for this pattern of SVM arguments. */
-static cl_int find_variant(struct strata_cl_kernel *kernel, uint64_t svm, cl_kernel *id) {
+static cl_int find_variant(struct strata_cl_kernel *kernel, uint64_t svm, struct strata_cl_variant **variant) {
     const struct strata_cl_calls *cl = kernel->device->cl;
     for (unsigned i = 0; i < kernel->variant_count; i++)
         if (kernel->variants[i].svm == svm) {
-            *id = kernel->variants[i].id;
+            *variant = &kernel->variants[i];
             return CL_SUCCESS;
         }
     cl_int code = CL_SUCCESS;
@@ -229,8 +229,8 @@ static cl_int find_variant(struct strata_cl_kernel *kernel, uint64_t svm, cl_ker
         place = 1 + kernel->next_variant++ % (STRATA_CL_VARIANTS - 1);
         cl->ReleaseKernel(kernel->variants[place].id);
     }
-    kernel->variants[place] = (struct strata_cl_variant){svm, made};
-    *id = made;
+    kernel->variants[place] = (struct strata_cl_variant){.svm = svm, .id = made};
+    *variant = &kernel->variants[place];
     return CL_SUCCESS;
 }
 
@@ -319,12 +319,27 @@ static cl_int set_slice(const struct strata_cl_device *device, cl_kernel kernel,
     return code;
 }
 
-static cl_int set_argument(const struct strata_cl_device *device, cl_kernel kernel, cl_uint index,
+static cl_int set_value(const struct strata_cl_device *device, struct strata_cl_variant *variant, cl_uint index,
+                        const struct strata_native_argument *argument) {
+    bool small = index < STRATA_CL_REMEMBERED && argument->bytes <= sizeof variant->last[0].value;
+    if (small && variant->last[index].bytes == argument->bytes &&
+        memcmp(variant->last[index].value, argument->value, (size_t)argument->bytes) == 0)
+        return CL_SUCCESS;
+    cl_int code = device->cl->SetKernelArg(variant->id, index, (size_t)argument->bytes, argument->value);
+    if (small) {
+        variant->last[index].bytes = code == CL_SUCCESS ? (unsigned char)argument->bytes : 0;
+        memcpy(variant->last[index].value, argument->value, (size_t)argument->bytes);
+    }
+    return code;
+}
+
+static cl_int set_argument(const struct strata_cl_device *device, struct strata_cl_variant *variant, cl_uint index,
                            const struct strata_native_argument *argument, cl_mem *part) {
     if (argument->type == STRATA_ARG_SLICE)
-        return set_slice(device, kernel, index, argument, part);
-    return device->cl->SetKernelArg(kernel, index, (size_t)argument->bytes,
-                                    argument->type == STRATA_ARG_LOCAL ? NULL : argument->value);
+        return set_slice(device, variant->id, index, argument, part);
+    if (argument->type == STRATA_ARG_VALUE)
+        return set_value(device, variant, index, argument);
+    return device->cl->SetKernelArg(variant->id, index, (size_t)argument->bytes, NULL);
 }
 
 /* Arguments on the stack up to this many; more take host memory. */
@@ -351,17 +366,17 @@ static enum strata_status set_and_enqueue(struct strata_cl_queue *queue, struct 
         local[i] = (size_t)grid->local[i];
     }
     cl_event event = NULL;
-    cl_kernel id = NULL;
+    struct strata_cl_variant *variant = NULL;
     const char *what = "launch a kernel";
     pthread_mutex_lock(&kernel->lock);
-    cl_int code = find_variant(kernel, svm_pattern(arguments, count), &id);
+    cl_int code = find_variant(kernel, svm_pattern(arguments, count), &variant);
     for (size_t i = 0; i < count && code == CL_SUCCESS; i++) {
-        code = set_argument(queue->device, id, (cl_uint)i, &arguments[i], &parts[i]);
+        code = set_argument(queue->device, variant, (cl_uint)i, &arguments[i], &parts[i]);
         if (code != CL_SUCCESS)
             what = "take a kernel's argument";
     }
     if (code == CL_SUCCESS)
-        code = queue->device->cl->EnqueueNDRangeKernel(queue->id, id, grid->dimensions, NULL, global,
+        code = queue->device->cl->EnqueueNDRangeKernel(queue->id, variant->id, grid->dimensions, NULL, global,
                                                        local[0] ? local : NULL, 0, NULL, done ? &event : NULL);
     pthread_mutex_unlock(&kernel->lock);
     if (code == CL_INVALID_ARG_SIZE || code == CL_INVALID_ARG_VALUE || code == CL_INVALID_WORK_GROUP_SIZE)
