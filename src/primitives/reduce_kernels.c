@@ -1,0 +1,206 @@
+/* The reduction's kernels: which of them a device takes, built once per device, and put into a queue level by level. */
+#include "core/queue.h"
+#include "core/quirks.h"
+#include "memory/buffer.h"
+#include "primitives/reduce.h"
+#include "primitives/state.h"
+
+#include <stdio.h>
+
+/* Loads are at most this wide, so no more alignment is asked for. */
+#define MOST_ALIGNMENT 16
+
+/* cl/reduce.cl has the same. */
+#define TILES_PER_ITEM 16
+
+/* A count in every group costs more than a launch saves when the groups are more than one wave: measured on an H200, 256
+ * tiles 19.6 us fused and 22.8 us in two launches, 65,536 tiles 365 and 291 us. */
+#define MOST_FUSED_TILES 512
+
+/* GROUP: a work-group of up to 256 work-items per tile. ITEM: one work-item takes tile after tile, for CPU devices,
+ * whose barriers are slow. The two give the same bits. */
+enum form { FORM_GROUP = 1, FORM_ITEM = 2 };
+
+static enum form form_of(const strata_device *device) {
+    return device->info.type == STRATA_DEVICE_CPU ? FORM_ITEM : FORM_GROUP;
+}
+
+/* The largest power of two, up to 16, that divides the place where a slice begins. */
+static unsigned alignment_of(strata_slice slice) {
+    uint64_t place = slice.buffer->root_offset + slice.offset;
+    unsigned alignment = MOST_ALIGNMENT;
+    while (place % alignment != 0)
+        alignment /= 2;
+    return alignment;
+}
+
+/* What the loads count on: 16 bytes, whole elements or nothing, so that few programs are built. CPU devices gain nothing
+ * from more than whole elements. */
+static unsigned useful_alignment(const strata_device *device, enum strata_type type, unsigned alignment) {
+    unsigned element = (unsigned)strata_type_size(type);
+    if (alignment < element)
+        return 1;
+    return alignment < MOST_ALIGNMENT || form_of(device) == FORM_ITEM ? element : MOST_ALIGNMENT;
+}
+
+enum kernel { KERNEL_TILES, KERNEL_RECORDS, KERNEL_FUSED, KERNEL_RECORDS_FUSED };
+static const char *const kernel_names[] = {"reduce_tiles", "reduce_records", "reduce_fused", "reduce_records_fused"};
+
+static bool can_order(const strata_device *device) {
+    return form_of(device) == FORM_GROUP && strata_quirks_of(device->info.platform)->device_order;
+}
+
+static enum strata_status get_kernel(strata_device *device, const struct strata_reduction *reduction, unsigned alignment,
+                                     enum kernel which, strata_kernel **kernel) {
+    unsigned useful = useful_alignment(device, reduction->type, alignment);
+    uint32_t key = (uint32_t)reduction->op | (uint32_t)reduction->type << 8 | useful << 16 | (uint32_t)which << 24;
+    *kernel = strata_primitives_find(device, key);
+    if (*kernel)
+        return STRATA_OK;
+    char options[160];
+    snprintf(options, sizeof options, "-DREDUCE_OPERATION=%d -DREDUCE_TYPE=%d -DREDUCE_ALIGNMENT=%u -DREDUCE_FORM=%d%s",
+             (int)reduction->op, (int)reduction->type, useful, (int)form_of(device),
+             can_order(device) ? " -DREDUCE_FUSED" : "");
+    return strata_primitives_build(device, "reduce.cl", options, kernel_names[which], key, kernel);
+}
+
+static uint64_t group_items(const strata_device *device, const strata_kernel *kernel) {
+    if (form_of(device) == FORM_ITEM)
+        return 1;
+    uint64_t most = strata_kernel_get_info(kernel)->max_group_items;
+    return most < STRATA_REDUCE_LANES ? most : STRATA_REDUCE_LANES;
+}
+
+static strata_grid grid_of(uint64_t groups, uint64_t items) {
+    return strata_grid_local(strata_grid_1d(groups * items), items, 1, 1);
+}
+
+/* A kernel argument must begin at the device's base alignment: the slice from the last such place on, and how far in it
+ * the wanted bytes begin. */
+static strata_slice align_down(strata_slice slice, uint64_t *inside) {
+    const strata_buffer *buffer = slice.buffer;
+    uint64_t over = (buffer->root_offset + slice.offset) % buffer->device->info.base_alignment;
+    *inside = over < slice.offset ? over : slice.offset;
+    return (strata_slice){slice.buffer, slice.offset - *inside, slice.bytes + *inside};
+}
+
+/* The scratch as an argument; where nothing goes to it, the result's place stands in, since null pointers to global
+ * memory are refused by some runtimes. */
+static strata_slice scratch_of(const struct strata_reduction *reduction, strata_slice result) {
+    return reduction->scratch ? strata_all(reduction->scratch) : result;
+}
+
+enum strata_status strata_reduce_put_tiles(strata_queue *queue, const struct strata_reduction *reduction,
+                                           strata_slice piece, uint64_t base_tile) {
+    strata_device *device = queue->device;
+    const struct strata_reduce_plan *plan = &reduction->plan;
+    strata_kernel *kernel = NULL;
+    enum strata_status status = get_kernel(device, reduction, alignment_of(piece), KERNEL_TILES, &kernel);
+    if (status != STRATA_OK)
+        return status;
+    uint64_t items = group_items(device, kernel), per_group = form_of(device) == FORM_ITEM ? TILES_PER_ITEM : 1;
+    uint64_t count = piece.bytes / strata_type_size(reduction->type), inside, result_inside;
+    uint64_t tiles = count / plan->elements_per_tile + (count % plan->elements_per_tile != 0);
+    strata_slice input = align_down(piece, &inside), result = align_down(reduction->result, &result_inside);
+    for (uint64_t first = 0; first < tiles && status == STRATA_OK;) {
+        struct strata_reduce_launch launch = strata_reduce_launch_make(first, tiles, per_group, items, INT32_MAX);
+        status = strata_launch(queue, kernel, grid_of(launch.groups, items),
+                               STRATA_ARGS(strata_arg_slice(input), strata_arg_u64(inside), strata_arg_u64(count),
+                                           strata_arg_u64(first), strata_arg_u64(launch.tiles), strata_arg_u64(base_tile),
+                                           strata_arg_slice(scratch_of(reduction, result)),
+                                           strata_arg_u64(plan->region[0]), strata_arg_u64(plan->records[0]),
+                                           strata_arg_slice(result), strata_arg_u64(result_inside),
+                                           strata_arg_u32(plan->levels == 1)));
+        first += launch.tiles;
+    }
+    return status;
+}
+
+static enum strata_status put_level(strata_queue *queue, const struct strata_reduction *reduction, unsigned level,
+                                    strata_kernel *kernel, uint64_t items) {
+    const struct strata_reduce_plan *plan = &reduction->plan;
+    bool last = level + 1 == plan->levels;
+    uint64_t result_inside;
+    strata_slice result = align_down(reduction->result, &result_inside);
+    enum strata_status status = STRATA_OK;
+    for (uint64_t first = 0; first < plan->records[level] && status == STRATA_OK;) {
+        struct strata_reduce_launch launch =
+            strata_reduce_launch_make(first, plan->records[level], 1, items, INT32_MAX);
+        status = strata_launch(queue, kernel, grid_of(launch.groups, items),
+                               STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)),
+                                           strata_arg_u64(plan->region[level - 1]),
+                                           strata_arg_u64(plan->records[level - 1]), strata_arg_u64(first),
+                                           strata_arg_u64(plan->region[level]), strata_arg_u64(plan->records[level]),
+                                           strata_arg_slice(result), strata_arg_u64(result_inside),
+                                           strata_arg_u32(last)));
+        first += launch.tiles;
+    }
+    return status;
+}
+
+enum strata_status strata_reduce_put_levels(strata_queue *queue, const struct strata_reduction *reduction) {
+    if (reduction->plan.levels == 1)
+        return STRATA_OK;
+    strata_kernel *kernel = NULL;
+    enum strata_status status = get_kernel(queue->device, reduction, MOST_ALIGNMENT, KERNEL_RECORDS, &kernel);
+    for (unsigned level = 1; level < reduction->plan.levels && status == STRATA_OK; level++)
+        status = put_level(queue, reduction, level, kernel, group_items(queue->device, kernel));
+    return status;
+}
+
+bool strata_reduce_can_fuse(const strata_device *device, const struct strata_reduce_plan *plan) {
+    uint64_t counters = 0;
+    for (unsigned level = 1; level < plan->levels; level++)
+        counters += plan->records[level];
+    bool pays = plan->levels > 2 || plan->records[0] <= MOST_FUSED_TILES;
+    return plan->levels > 1 && pays && counters <= STRATA_COUNTERS && can_order(device);
+}
+
+/* All levels above the first in one launch; the tiles were put in before. */
+static enum strata_status put_records_fused(strata_queue *queue, const struct strata_reduction *reduction,
+                                            strata_buffer *counters) {
+    strata_kernel *kernel = NULL;
+    uint64_t result_inside;
+    strata_slice result = align_down(reduction->result, &result_inside);
+    enum strata_status status = get_kernel(queue->device, reduction, MOST_ALIGNMENT, KERNEL_RECORDS_FUSED, &kernel);
+    if (status != STRATA_OK)
+        return status;
+    return strata_launch(queue, kernel, grid_of(reduction->plan.records[1], group_items(queue->device, kernel)),
+                         STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)),
+                                     strata_arg_u64(reduction->plan.records[0]), strata_arg_slice(strata_all(counters)),
+                                     strata_arg_slice(result), strata_arg_u64(result_inside)));
+}
+
+static enum strata_status put_all_fused(strata_queue *queue, const struct strata_reduction *reduction,
+                                        strata_slice slice, strata_buffer *counters) {
+    strata_kernel *kernel = NULL;
+    uint64_t inside, result_inside;
+    strata_slice input = align_down(slice, &inside), result = align_down(reduction->result, &result_inside);
+    enum strata_status status = get_kernel(queue->device, reduction, alignment_of(slice), KERNEL_FUSED, &kernel);
+    if (status != STRATA_OK)
+        return status;
+    return strata_launch(queue, kernel, grid_of(reduction->plan.records[0], group_items(queue->device, kernel)),
+                         STRATA_ARGS(strata_arg_slice(input), strata_arg_u64(inside),
+                                     strata_arg_u64(reduction->plan.count),
+                                     strata_arg_slice(strata_all(reduction->scratch)),
+                                     strata_arg_slice(strata_all(counters)), strata_arg_slice(result),
+                                     strata_arg_u64(result_inside)));
+}
+
+enum strata_status strata_reduce_put_fused(strata_queue *queue, const struct strata_reduction *reduction,
+                                           strata_slice input) {
+    strata_buffer *counters = NULL;
+    enum strata_status status = strata_primitives_counters(queue, &counters);
+    if (status != STRATA_OK)
+        return status;
+    if (reduction->plan.levels == 2) {
+        status = put_all_fused(queue, reduction, input, counters);
+    } else {
+        status = strata_reduce_put_tiles(queue, reduction, input, 0);
+        if (status == STRATA_OK)
+            status = put_records_fused(queue, reduction, counters);
+    }
+    if (status != STRATA_OK)
+        strata_primitives_drop_counters(queue);
+    return status;
+}
