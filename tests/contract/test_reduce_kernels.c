@@ -1,0 +1,173 @@
+/* The reduction's kernels themselves: both forms, any local size, any alignment, in pieces: always the same bits. */
+#include "contract.h"
+
+#include "reduce_reference.h"
+#include "strata/program.h"
+#include "strata/transfer.h"
+
+#define FORM_GROUP 1
+#define FORM_ITEM 2
+#define TILES_PER_ITEM 16 /* as in cl/reduce.cl */
+#define RECORD_BYTES 16
+#define MOST 9001
+
+static strata_device *device;
+static strata_queue *queue;
+static bool is_slow;
+
+/* What is launched, and where: the scratch holds the tiles' records, and the result goes behind `place` bytes. */
+struct trial {
+    enum strata_reduce_op op;
+    enum strata_type type;
+    int form;
+    uint64_t local;
+    uint64_t offset; /* of the input in its buffer */
+    uint64_t count;
+    uint64_t tile, tiles; /* elements in one, and how many there are */
+    strata_kernel *tile_kernel, *record_kernel;
+    strata_buffer *input, *scratch, *result;
+    uint64_t place;
+};
+
+static uint64_t local_size(const struct trial *trial, const strata_kernel *kernel) {
+    uint64_t most = strata_kernel_get_info(kernel)->max_group_items;
+    return trial->form == FORM_ITEM ? 1 : trial->local < most ? trial->local : most;
+}
+
+static void launch_tiles(const struct trial *trial, uint64_t first, uint64_t tiles) {
+    uint64_t local = local_size(trial, trial->tile_kernel);
+    uint64_t groups = trial->form == FORM_ITEM ? (tiles + TILES_PER_ITEM - 1) / TILES_PER_ITEM : tiles;
+    CHECK(strata_launch(queue, trial->tile_kernel, strata_grid_local(strata_grid_1d(groups * local), local, 1, 1),
+                        STRATA_ARGS(strata_arg_slice(strata_all(trial->input)), strata_arg_u64(trial->offset),
+                                    strata_arg_u64(trial->count), strata_arg_u64(first), strata_arg_u64(tiles),
+                                    strata_arg_u64(0), strata_arg_slice(strata_all(trial->scratch)), strata_arg_u64(0),
+                                    strata_arg_u64(trial->tiles), strata_arg_slice(strata_all(trial->result)),
+                                    strata_arg_u64(trial->place), strata_arg_u32(trial->tiles == 1))));
+}
+
+/* The tiles' records are one tile of records here. */
+static void launch_records(const struct trial *trial) {
+    uint64_t local = local_size(trial, trial->record_kernel);
+    CHECK(strata_launch(queue, trial->record_kernel, strata_grid_local(strata_grid_1d(local), local, 1, 1),
+                        STRATA_ARGS(strata_arg_slice(strata_all(trial->scratch)), strata_arg_u64(0),
+                                    strata_arg_u64(trial->tiles), strata_arg_u64(0), strata_arg_u64(0),
+                                    strata_arg_u64(1), strata_arg_slice(strata_all(trial->result)),
+                                    strata_arg_u64(trial->place), strata_arg_u32(1))));
+}
+
+/* In one launch, or the first tile in a launch of its own. */
+static uint64_t run(struct trial *trial, bool split) {
+    trial->tiles = (trial->count + trial->tile - 1) / trial->tile;
+    if (split && trial->tiles > 1) {
+        launch_tiles(trial, 1, trial->tiles - 1);
+        launch_tiles(trial, 0, 1);
+    } else {
+        launch_tiles(trial, 0, trial->tiles);
+    }
+    if (trial->tiles > 1)
+        launch_records(trial);
+    uint64_t bits = 0, bytes = strata_type_size(strata_reduce_result_type(trial->op, trial->type));
+    CHECK(strata_read(queue, strata_sub(strata_all(trial->result), trial->place, bytes), &bits));
+    return bits;
+}
+
+static void try_sizes(struct trial *trial, const char *data) {
+    static const uint64_t locals[] = {256, 1, 7, 100, 64, 3, 48, 255, 12, 6};
+    static const uint64_t counts[] = {MOST, 1, 6, 4097, 1025, 2049, 2048, 4096, 8192};
+    size_t local_count = trial->form == FORM_ITEM ? 1 : is_slow ? 4 : sizeof locals / sizeof *locals;
+    size_t count_count = is_slow ? 3 : sizeof counts / sizeof *counts;
+    for (size_t c = 0; c < count_count; c++) {
+        uint64_t expected = reference_reduce(trial->op, trial->type, data, counts[c]);
+        for (size_t l = 0; l < local_count; l++) {
+            trial->count = counts[c];
+            trial->local = locals[l];
+            trial->place = (l + c) % 9;
+            uint64_t found = run(trial, l % 2 != 0);
+            if (found != expected)
+                print_error("operation %d of %llu %s, form %d, local size %llu, offset %llu: %016llx, not %016llx\n",
+                            (int)trial->op, (unsigned long long)trial->count, strata_type_name(trial->type),
+                            trial->form, (unsigned long long)trial->local, (unsigned long long)trial->offset,
+                            (unsigned long long)found, (unsigned long long)expected);
+            assert_true(found == expected);
+        }
+    }
+}
+
+/* One program, over data that begins `offset` bytes into its buffer. */
+static void try_program(struct trial *trial, unsigned alignment, const char *data) {
+    static char moved[MOST * 8 + 64];
+    char options[160];
+    strata_program *program = NULL;
+    size_t bytes = MOST * strata_type_size(trial->type);
+    snprintf(options, sizeof options, "-DREDUCE_OPERATION=%d -DREDUCE_TYPE=%d -DREDUCE_ALIGNMENT=%u -DREDUCE_FORM=%d",
+             (int)trial->op, (int)trial->type, alignment, trial->form);
+    CHECK(strata_program_build(device, STRATA_PROGRAM(.embedded = "reduce.cl", .options = options), &program));
+    CHECK(strata_program_kernel(program, "reduce_tiles", &trial->tile_kernel));
+    CHECK(strata_program_kernel(program, "reduce_records", &trial->record_kernel));
+    trial->offset = alignment;
+    memset(moved, 0, sizeof moved);
+    memcpy(moved + trial->offset, data, bytes);
+    CHECK(strata_write(queue, strata_all(trial->input), moved));
+    try_sizes(trial, data);
+    strata_program_destroy(&program);
+}
+
+static strata_buffer *create(uint64_t bytes) {
+    strata_buffer *buffer = NULL;
+    CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = bytes), &buffer));
+    return buffer;
+}
+
+static void try_form(int form, enum strata_type type) {
+    static uint64_t data[MOST];
+    const bool has_f64 = strata_device_get_info(device)->fp64;
+    struct trial trial = {.type = type, .form = form, .tile = REFERENCE_TILE_BYTES / strata_type_size(type)};
+    if (type == STRATA_F64 && !has_f64)
+        return;
+    trial.input = create(MOST * 8 + 64);
+    trial.scratch = create(RECORD_BYTES * 64);
+    trial.result = create(64);
+    reference_fill(type == STRATA_F32 ? REFERENCE_WIDE : REFERENCE_NANS, type, data, MOST, 23);
+    for (int op = STRATA_SUM; op <= STRATA_ARG_MAX; op++) {
+        unsigned element = (unsigned)strata_type_size(type);
+        trial.op = (enum strata_reduce_op)op;
+        try_program(&trial, form == FORM_GROUP ? 16 : element, (const char *)data);
+        if (form == FORM_GROUP && op % 3 == 0 && !is_slow)
+            try_program(&trial, element, (const char *)data);
+        if (op % 3 == 1)
+            try_program(&trial, 1, (const char *)data);
+    }
+    strata_buffer_destroy(&trial.input);
+    strata_buffer_destroy(&trial.scratch);
+    strata_buffer_destroy(&trial.result);
+}
+
+static void the_group_form_takes_any_local_size(void **state) {
+    (void)state;
+    for (int type = STRATA_I32; type <= STRATA_F64; type++)
+        try_form(FORM_GROUP, (enum strata_type)type);
+}
+
+/* llvmpipe's compiler takes minutes for straight-line code over such vectors, and strata does not use it there. */
+static void the_item_form_gives_the_same(void **state) {
+    (void)state;
+    if (strstr(strata_device_get_info(device)->platform, "rusticl"))
+        skip();
+    for (int type = STRATA_I32; type <= STRATA_F64; type++)
+        try_form(FORM_ITEM, (enum strata_type)type);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_group_form_takes_any_local_size),
+        cmocka_unit_test(the_item_form_gives_the_same),
+    };
+    device = contract_open();
+    if (!device)
+        return CONTRACT_SKIPPED;
+    queue = strata_device_queue(device);
+    is_slow = contract_is_slow(device);
+    int failed = cmocka_run_group_tests_name("reduce_kernels", tests, NULL, NULL);
+    strata_device_close(&device);
+    return failed;
+}

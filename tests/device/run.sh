@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# The whole run on a machine with a GPU: build, contract tests on its OpenCL, the command line, benchmarks beside peers.
+#
+#     tests/device/run.sh [--packages FOLDER] [--results FOLDER] [--device SELECTOR]
+#
+# --packages: .deb files to unpack over the system first, for a machine without a network (as root).
+# --results: where logs and JSON go (default: build-device/results). The exit status is not 0 when anything failed.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+cd "$root" || exit 1
+build=$root/build-device
+results=$build/results
+packages=
+device=gpu
+while [ $# -gt 1 ]; do
+    case $1 in
+    --packages) packages=$2 ;;
+    --results) results=$2 ;;
+    --device) device=$2 ;;
+    *) echo "run.sh: unknown option $1" >&2; exit 2 ;;
+    esac
+    shift 2
+done
+mkdir -p "$results"
+failed=0
+
+step() { # NAME COMMAND...: runs it, keeps what it prints, and goes on
+    local name=$1 begin=$SECONDS status
+    shift
+    echo "== $name"
+    "$@" >"$results/$name.txt" 2>&1
+    status=$?
+    tail -n "${lines:-12}" "$results/$name.txt"
+    echo "-- $name: exit $status after $((SECONDS - begin)) s"
+    [ $status -eq 0 ] || failed=1
+}
+
+if [ -n "$packages" ]; then
+    for package in "$packages"/*.deb; do
+        dpkg -x "$package" / || exit 1
+    done
+    ldconfig
+fi
+
+machine() {
+    date -u +%Y-%m-%dT%H:%M:%SZ
+    uname -srm
+    nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+    gcc --version | head -n 1
+    nvcc --version | tail -n 2
+    git log -1 --format=%h 2>/dev/null
+}
+lines=20 step machine machine
+
+configure() {
+    meson setup "$build" -Dbuildtype=release -Dtest_runtimes=system || meson configure "$build"
+}
+step configure configure
+step build ninja -C "$build"
+export STRATA_DEVICE=$device
+step contract meson test -C "$build" --suite contract --suite unit --print-errorlogs --timeout-multiplier 3
+lines=60 step info "$build/strata" info
+lines=80 step bench "$build/strata" bench --json "$results/bench.json"
+
+sums() {
+    head -c 64000000 /dev/urandom >"$build/random.i32"
+    "$build/strata" reduce "$build/random.i32" --op sum --type i32 --json
+    "$build/strata" reduce "$build/random.i32" --op sum --type i32 --json
+}
+step reduce sums
+
+if ninja -C "$build" tests/bench/vs_cuda >"$results/vs_cuda-build.txt" 2>&1; then
+    lines=80 step vs_cuda "$build/tests/bench/vs_cuda" "$device"
+else
+    tail -n 20 "$results/vs_cuda-build.txt"
+    failed=1
+fi
+if ninja -C "$build" tests/contract/test_large >"$results/large-build.txt" 2>&1; then
+    step large "$build/tests/contract/test_large"
+fi
+[ $failed -eq 0 ] && echo "device run: all passed" || echo "device run: something failed"
+exit $failed
