@@ -38,20 +38,10 @@ KERNEL void bench_read(GLOBAL const strata_uint4 *input, uint steps, GLOBAL uint
         sums[group_index()] = sum;
 }
 
-FUNCTION strata_uint4 vector_words(ulong place, uint seed, uint keep, uint set) {
-    strata_uint4 v;
-    uint index = (uint)place * 4;
-    v.x = bench_word(index, seed, keep, set);
-    v.y = bench_word(index + 1, seed, keep, set);
-    v.z = bench_word(index + 2, seed, keep, set);
-    v.w = bench_word(index + 3, seed, keep, set);
-    return v;
-}
-
 KERNEL void bench_write(GLOBAL strata_uint4 *output, uint steps, uint seed, uint keep, uint set) {
     ulong place = tile_place(steps);
     for (uint step = 0; step < 4 * steps; step++, place += local_count())
-        output[place] = vector_words(place, seed, keep, set);
+        output[place] = bench_words4((uint)place * 4, seed, keep, set);
 }
 
 KERNEL void bench_copy(GLOBAL strata_uint4 *output, GLOBAL const strata_uint4 *input, uint steps) {

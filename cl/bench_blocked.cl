@@ -1,6 +1,7 @@
 /* The kernels of bench.cl in the form for CPU devices: a work-group is one work-item that goes through a block of its own
- * in vectors of 64 bytes, at four places at a time, which keeps more of memory busy than one. Stores go past the cache where the compiler can say so, since a line that is
- * written whole need not be read first. */
+ * in vectors of 64 bytes, and where it reads, at four places at a time, which keeps more of the memory busy than one.
+ * Stores go past the cache where the compiler can say so, since a line that is written whole need not be read first.
+ * Sums are left in the 16 parts of a vector. */
 #include "portable.h"
 #include "bench_words.h"
 
@@ -14,13 +15,6 @@
 #endif
 
 /* A helper with a 64-byte vector in its signature lets LLVM use 64-byte registers. */
-FUNCTION uint vector_sum(uint16 v) {
-    uint8 half8 = v.lo + v.hi;
-    uint4 half4 = half8.lo + half8.hi;
-    uint2 half2 = half4.lo + half4.hi;
-    return half2.x + half2.y;
-}
-
 FUNCTION uint16 vector_words(ulong place, uint seed, uint keep, uint set) {
     const uint16 lanes = (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     uint16 word = ((uint16)((uint)place * 16) + lanes) * BENCH_WEYL + seed;
@@ -31,7 +25,7 @@ FUNCTION uint16 vector_words(ulong place, uint seed, uint keep, uint set) {
 /* Where the group's block begins: four parts of `steps` vectors. */
 FUNCTION ulong block_place(uint steps) { return (ulong)group_index() * steps * 4; }
 
-__kernel void bench_read(__global const uint16 *input, uint steps, __global uint *sums) {
+__kernel void bench_read(__global const uint16 *input, uint steps, __global uint16 *sums) {
     __global const uint16 *from = input + block_place(steps);
     uint16 a = 0, b = 0, c = 0, d = 0;
     for (uint step = 0; step < steps; step++, from++) {
@@ -40,7 +34,7 @@ __kernel void bench_read(__global const uint16 *input, uint steps, __global uint
         c += from[2 * steps];
         d += from[3 * steps];
     }
-    sums[group_index()] = vector_sum((a + b) + (c + d));
+    sums[group_index()] = (a + b) + (c + d);
 }
 
 __kernel void bench_write(__global uint16 *output, uint steps, uint seed, uint keep, uint set) {
@@ -67,7 +61,7 @@ __kernel void bench_stride(__global const uint *input, uint count, uint stride, 
     sums[group_index()] = sum;
 }
 
-__kernel void bench_local(uint slots, uint rounds, uint seed, __global uint *sums) {
+__kernel void bench_local(uint slots, uint rounds, uint seed, __global uint16 *sums) {
     __local uint16 tile[LOCAL_SLOTS];
     for (uint slot = 0; slot < slots; slot++)
         tile[slot] = vector_words(slot, seed, 0xffffffffu, 0);
@@ -79,5 +73,5 @@ __kernel void bench_local(uint slots, uint rounds, uint seed, __global uint *sum
     uint16 sum = 0;
     for (uint slot = 0; slot < slots; slot++)
         sum += tile[slot];
-    sums[group_index()] = vector_sum(sum);
+    sums[group_index()] = sum;
 }

@@ -15,4 +15,20 @@ FUNCTION uint bench_word(uint index, uint seed, uint keep, uint set) {
     return (word & keep) | set;
 }
 
+/* Four words from `index` on. */
+FUNCTION strata_uint4 bench_words4(uint index, uint seed, uint keep, uint set) {
+#ifdef __CUDACC__
+    strata_uint4 words;
+    words.x = bench_word(index, seed, keep, set);
+    words.y = bench_word(index + 1, seed, keep, set);
+    words.z = bench_word(index + 2, seed, keep, set);
+    words.w = bench_word(index + 3, seed, keep, set);
+    return words;
+#else
+    strata_uint4 words = (index + (strata_uint4)(0, 1, 2, 3)) * BENCH_WEYL + seed;
+    BENCH_SHIFTS(words);
+    return (words & keep) | set;
+#endif
+}
+
 #endif

@@ -34,18 +34,23 @@ def clean_environment(name, folder):
 
 def run_strictly(command, environment, log):
     """Oclgrind itself never fails a program, so what it wrote to its log decides as well."""
-    if os.path.exists(log):
-        os.remove(log)
-    environment.update(OCLGRIND_DATA_RACES="1", OCLGRIND_UNINITIALIZED="1", OCLGRIND_LOG=log)
-    status = subprocess.run(command, env=environment).returncode
-    complaints = ""
-    if os.path.exists(log):
-        with open(log, encoding="utf-8", errors="replace") as file:
-            complaints = file.read().strip()
-    if complaints:
-        print("Oclgrind complains:\n" + complaints)
-        return status or 1
-    return status
+    # One check at a time: together they are slower than one after the other. The check for uninitialized memory of
+    # Oclgrind 21.10 keeps wrong books of vectors that are taken apart, and crashes on float4: STRATA_TEST_SCALAR asks the
+    # test for scalar code alone.
+    checks = ({"OCLGRIND_DATA_RACES": "1"}, {"OCLGRIND_UNINITIALIZED": "1", "STRATA_TEST_SCALAR": "1"})
+    worst = 0
+    for check in checks:
+        if os.path.exists(log):
+            os.remove(log)
+        status = subprocess.run(command, env=dict(environment, OCLGRIND_LOG=log, **check)).returncode
+        complaints = ""
+        if os.path.exists(log):
+            with open(log, encoding="utf-8", errors="replace") as file:
+                complaints = file.read().strip()
+        if complaints:
+            print("Oclgrind complains:\n" + complaints)
+        worst = worst or status or (1 if complaints else 0)
+    return worst
 
 
 def main(runtime, folder, command):

@@ -91,6 +91,7 @@ struct strata_bench_kernels {
     enum strata_bench_form form;
     uint32_t items; /* of a work-group */
     uint32_t slots; /* of local memory for each work-item */
+    uint32_t parts; /* in which `read` and `local` leave a sum */
 };
 
 struct strata_bench {
@@ -176,11 +177,19 @@ uint32_t strata_bench_sum(struct strata_bench_data data, uint64_t first, uint64_
 void strata_bench_fill(uint32_t *memory, uint64_t count, struct strata_bench_data data);
 uint64_t strata_bench_differs(const uint32_t *memory, uint64_t first, uint64_t count, struct strata_bench_data data);
 
-/* Compares what kernels left with what the host computes: `groups` sums of `count` words each, `stride` apart; the
- * whole of a buffer's slice; host memory. */
+/* The sums of `count` words each, `stride` apart, that work-groups have left one behind the other in some parts. */
+struct strata_bench_sums {
+    struct strata_bench_data data;
+    uint64_t groups, parts, count, stride;
+};
+
+/* What the kernel `read` leaves after `bytes` of this data. */
+struct strata_bench_sums strata_bench_read_sums(const struct strata_bench *bench, uint64_t bytes,
+                                                struct strata_bench_data data);
+
+/* Compares what kernels left with what the host computes: sums, the whole of a slice, host memory. */
 enum strata_status strata_bench_check_sums(struct strata_bench *bench, struct strata_bench_figure *figure,
-                                           struct strata_bench_data data, uint64_t groups, uint64_t count,
-                                           uint64_t stride);
+                                           const struct strata_bench_sums *expected);
 enum strata_status strata_bench_check_slice(struct strata_bench *bench, struct strata_bench_figure *figure,
                                             strata_slice slice, struct strata_bench_data data);
 enum strata_status strata_bench_check_host(struct strata_bench_figure *figure, const void *memory, uint64_t bytes,

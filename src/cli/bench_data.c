@@ -47,19 +47,30 @@ enum strata_status strata_bench_wrong(struct strata_bench_figure *figure, const 
     return strata_fail(STRATA_INTERNAL, "wrong result: %s", sentence);
 }
 
+struct strata_bench_sums strata_bench_read_sums(const struct strata_bench *bench, uint64_t bytes,
+                                                struct strata_bench_data data) {
+    uint32_t steps;
+    strata_grid grid = strata_bench_grid(bench, bytes, &steps);
+    uint64_t groups = grid.global[0] / grid.local[0];
+    return (struct strata_bench_sums){
+        .data = data, .groups = groups, .parts = bench->kernels.parts, .count = bytes / groups / 4, .stride = 1};
+}
+
 enum strata_status strata_bench_check_sums(struct strata_bench *bench, struct strata_bench_figure *figure,
-                                           struct strata_bench_data data, uint64_t groups, uint64_t count,
-                                           uint64_t stride) {
-    size_t bytes = (size_t)groups * sizeof(uint32_t);
+                                           const struct strata_bench_sums *expected) {
+    size_t bytes = (size_t)(expected->groups * expected->parts) * sizeof(uint32_t);
     uint32_t *sums = strata_host_allocate(NULL, bytes);
     if (sums == NULL)
         return strata_fail_host_memory(bytes, "the sums");
     enum strata_status status = strata_read(bench->queue, strata_sub(strata_all(bench->sums), 0, bytes), sums);
-    for (uint64_t group = 0; status == STRATA_OK && group < groups && strata_interrupted() == 0; group++) {
-        uint32_t expected = strata_bench_sum(data, group * count * stride, count, stride);
-        if (sums[group] != expected)
+    uint64_t group = 0, span = expected->count * expected->stride;
+    for (; status == STRATA_OK && group < expected->groups && strata_interrupted() == 0; group++) {
+        uint32_t right = strata_bench_sum(expected->data, group * span, expected->count, expected->stride), sum = 0;
+        for (uint64_t part = 0; part < expected->parts; part++)
+            sum += sums[group * expected->parts + part];
+        if (sum != right)
             status = strata_bench_wrong(figure, "the sum of work-group %" PRIu64 " is %" PRIu32 " and not %" PRIu32,
-                                        group, sums[group], expected);
+                                        group, sum, right);
     }
     strata_host_release(NULL, sums);
     return status;

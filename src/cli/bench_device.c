@@ -68,7 +68,7 @@ static enum strata_status build(struct strata_bench *bench, enum strata_bench_fo
     bool coalesced = form == STRATA_BENCH_COALESCED;
     uint64_t tile = most_of(LOCAL_TILE_BYTES, bench->info->local_bytes);
     uint64_t slots = tile / (coalesced ? GROUP_MOST * 4 : 64);
-    *kernels = (struct strata_bench_kernels){.form = form, .slots = (uint32_t)(slots > 0 ? slots : 1)};
+    *kernels = (struct strata_bench_kernels){.form = form, .slots = (uint32_t)(slots > 0 ? slots : 1), .parts = coalesced ? 1 : 16};
     snprintf(options, sizeof options, "-DLOCAL_SLOTS=%u", (unsigned)kernels->slots);
     enum strata_status status = strata_program_build(
         bench->device,
@@ -195,7 +195,8 @@ enum strata_status strata_bench_open(struct strata_bench *bench, const char *sel
     bench->info = strata_device_get_info(bench->device);
     bool can_block = bench->info->type != STRATA_DEVICE_GPU;
     uint64_t answers = most_of((uint64_t)bench->info->compute_units, 1 << 20) * GROUPS_PER_UNIT * GROUP_MOST;
-    answers = answers > GROUPS_MOST ? answers : GROUPS_MOST;
+    uint64_t parts = (uint64_t)GROUPS_MOST * 16;
+    answers = answers > parts ? answers : parts;
     status = strata_queue_create(bench->device, STRATA_QUEUE(.profiling = bench->info->timer_is_reliable),
                                  &bench->queue);
     if (status == STRATA_OK)

@@ -166,11 +166,9 @@ static enum strata_status prepare(struct exchange *exchange, bool brackets) {
     return strata_bench_hold(exchange->bench, down ? STRATA_BENCH_WORDS(7) : DATA);
 }
 
-/* Whether the hand-over itself moves the bytes, and so what is measured. `pass` is the hand-over. */
-static enum strata_status choose_span(struct exchange *exchange, const struct strata_bench_pass *pass,
-                                      struct strata_bench_figure *figure) {
-    static const char *const modes[] = {"", "mirrored", "mapped", "coherent"};
-    enum strata_shared_mode mode = strata_buffer_get_info(exchange->buffer)->mode;
+/* Finds out whether the hand-over itself moves the bytes, where the runtime does not tell. `pass` is the hand-over. */
+static enum strata_status probe_span(struct exchange *exchange, const struct strata_bench_pass *pass,
+                                     struct strata_bench_figure *figure) {
     struct strata_bench_pass kernel = {.put = put_kernel, .user = exchange};
     double all = 0, page = 0, alone = 0, together = 0;
     enum strata_status status = strata_bench_probe(exchange->bench, pass, &all);
@@ -182,20 +180,37 @@ static enum strata_status choose_span(struct exchange *exchange, const struct st
     if (status == STRATA_OK)
         status = close_bracket(exchange);
     exchange->part.bytes = exchange->bytes;
-    exchange->by_kernel = status == STRATA_OK && (all < MOVED * page || all * IMPOSSIBLE_LINK < (double)exchange->bytes);
+    if (status != STRATA_OK)
+        return status;
+    exchange->by_kernel = all < MOVED * page || all * IMPOSSIBLE_LINK < (double)exchange->bytes;
     if (exchange->by_kernel)
         status = strata_bench_probe(exchange->bench, &kernel, &alone);
     if (status == STRATA_OK && exchange->by_kernel)
         status = strata_bench_probe(exchange->bench, pass, &together);
     figure->in_place = exchange->by_kernel && together < WAITED * alone;
+    return status;
+}
+
+/* Chooses what is measured, and says so. */
+static enum strata_status choose_span(struct exchange *exchange, const struct strata_bench_pass *pass,
+                                      struct strata_bench_figure *figure) {
+    static const char *const modes[] = {"", "mirrored", "mapped", "coherent"};
+    const struct strata_buffer_info *info = strata_buffer_get_info(exchange->buffer);
+    bool unified = exchange->bench->info->unified == STRATA_YES;
+    enum strata_status status = STRATA_OK;
+    if (info->zero_copy == STRATA_YES || (info->mode == STRATA_SHARED_COHERENT && unified))
+        figure->in_place = exchange->by_kernel = true;
+    else if (info->mode != STRATA_SHARED_MIRRORED)
+        status = probe_span(exchange, pass, figure);
     const char *how = figure->in_place ? "in place" : exchange->by_kernel ? "on use" : "";
-    if (mode == STRATA_SHARED_NONE)
-        snprintf(figure->detail, sizeof figure->detail, "%s", how);
+    const char *mode = modes[info->mode];
+    snprintf(figure->detail, sizeof figure->detail, "%s%s%s", mode, mode[0] != '\0' && how[0] != '\0' ? " " : "", how);
+    if (!exchange->by_kernel)
+        figure->convention = "bytes once: the hand-over, in which they move";
+    else if (exchange->direction == TO_DEVICE)
+        figure->convention = "bytes once: the hand-over, and a kernel that reads them";
     else
-        snprintf(figure->detail, sizeof figure->detail, "%s%s%s", modes[mode], how[0] != '\0' ? " " : "", how);
-    figure->convention = !exchange->by_kernel                 ? "bytes once: the hand-over, in which they move"
-                         : exchange->direction == TO_DEVICE ? "bytes once: the hand-over, and a kernel that reads them"
-                                                            : "bytes once: a kernel that writes them, and the hand-over";
+        figure->convention = "bytes once: a kernel that writes them, and the hand-over";
     return status;
 }
 
@@ -206,11 +221,9 @@ static enum strata_status check(struct exchange *exchange, bool brackets, struct
     if (!brackets)
         return strata_bench_check_slice(bench, figure, device_end(exchange), DATA);
     enum strata_status status = exchange->by_kernel ? STRATA_OK : put_kernel(exchange, NULL, NULL);
-    uint32_t steps;
-    strata_grid grid = strata_bench_grid(bench, exchange->bytes, &steps);
-    uint64_t groups = grid.global[0] / grid.local[0];
+    struct strata_bench_sums sums = strata_bench_read_sums(bench, exchange->bytes, DATA);
     if (status == STRATA_OK)
-        status = strata_bench_check_sums(bench, figure, DATA, groups, exchange->bytes / groups / 4, 1);
+        status = strata_bench_check_sums(bench, figure, &sums);
     return status;
 }
 

@@ -36,16 +36,14 @@ static enum strata_status measure_read(struct strata_bench *bench, const struct 
                                        struct strata_bench_figure *figure) {
     (void)what;
     struct strata_bench_pass pass = {.put = put_read, .user = bench, .bytes = bench->bytes, .has_events = true};
-    uint32_t steps;
-    strata_grid grid = strata_bench_grid(bench, bench->bytes, &steps);
-    uint64_t groups = grid.global[0] / grid.local[0];
+    struct strata_bench_sums sums = strata_bench_read_sums(bench, bench->bytes, READ_DATA);
     enum strata_status status = strata_bench_hold(bench, READ_DATA);
     if (status == STRATA_OK)
         status = strata_bench_clear_sums(bench);
     if (status == STRATA_OK)
         status = strata_bench_measure(bench, &pass, figure);
     if (status == STRATA_OK)
-        status = strata_bench_check_sums(bench, figure, READ_DATA, groups, bench->bytes / groups / 4, 1);
+        status = strata_bench_check_sums(bench, figure, &sums);
     return status;
 }
 
@@ -125,16 +123,20 @@ static enum strata_status put_sweep(void *user, strata_event **first, strata_eve
 static enum strata_status measure_stride(struct strata_bench *bench, const struct strata_bench_case *what,
                                          struct strata_bench_figure *figure) {
     struct sweep sweep = plan_sweep(bench, what->parameter);
-    uint64_t words = (uint64_t)sweep.count * bench->kernels.items;
+    struct strata_bench_sums sums = {.data = READ_DATA,
+                                     .groups = sweep.groups,
+                                     .parts = 1,
+                                     .count = (uint64_t)sweep.count * bench->kernels.items,
+                                     .stride = sweep.stride};
     struct strata_bench_pass pass = {
-        .put = put_sweep, .user = &sweep, .bytes = sweep.groups * words * 4, .has_events = true};
+        .put = put_sweep, .user = &sweep, .bytes = sums.groups * sums.count * 4, .has_events = true};
     enum strata_status status = strata_bench_hold(bench, READ_DATA);
     if (status == STRATA_OK)
         status = strata_bench_clear_sums(bench);
     if (status == STRATA_OK)
         status = strata_bench_measure(bench, &pass, figure);
     if (status == STRATA_OK)
-        status = strata_bench_check_sums(bench, figure, READ_DATA, sweep.groups, words, sweep.stride);
+        status = strata_bench_check_sums(bench, figure, &sums);
     return status;
 }
 

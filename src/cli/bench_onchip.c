@@ -66,25 +66,28 @@ static uint32_t local_answer(const struct onchip *onchip, uint64_t item) {
     return sum + added * (uint32_t)(kernels->slots * width);
 }
 
-static uint32_t table_answer(const struct onchip *onchip, uint64_t item) {
-    (void)item;
+static uint32_t table_answer(const struct onchip *onchip) {
     return onchip->rounds * strata_bench_sum(TABLE_DATA, 0, TABLE_ENTRIES, 1);
 }
 
 /* All groups have the same answers. */
 static enum strata_status check_answers(const struct onchip *onchip, struct strata_bench_figure *figure) {
-    uint64_t bytes = onchip->groups * onchip->items * 4;
-    uint32_t *answers = strata_host_allocate(NULL, (size_t)bytes);
+    uint64_t count = onchip->groups * onchip->items, parts = onchip->table != NULL ? 1 : onchip->bench->kernels.parts;
+    uint32_t *answers = strata_host_allocate(NULL, (size_t)(count * parts * 4));
     if (answers == NULL)
-        return strata_fail_host_memory(bytes, "the answers");
-    strata_slice slice = strata_sub(strata_all(onchip->bench->sums), 0, bytes);
+        return strata_fail_host_memory(count * parts * 4, "the answers");
+    strata_slice slice = strata_sub(strata_all(onchip->bench->sums), 0, count * parts * 4);
     enum strata_status status = strata_read(onchip->bench->queue, slice, answers);
     for (uint64_t item = 0; status == STRATA_OK && item < onchip->items; item++) {
-        uint32_t expected = onchip->table != NULL ? table_answer(onchip, item) : local_answer(onchip, item);
-        for (uint64_t i = item; status == STRATA_OK && i < bytes / 4; i += onchip->items)
-            if (answers[i] != expected)
+        uint32_t right = onchip->table != NULL ? table_answer(onchip) : local_answer(onchip, item);
+        for (uint64_t i = item; status == STRATA_OK && i < count; i += onchip->items) {
+            uint32_t answer = 0;
+            for (uint64_t part = 0; part < parts; part++)
+                answer += answers[i * parts + part];
+            if (answer != right)
                 status = strata_bench_wrong(figure, "work-item %" PRIu64 " answers %" PRIu32 " and not %" PRIu32, i,
-                                            answers[i], expected);
+                                            answer, right);
+        }
     }
     strata_host_release(NULL, answers);
     return status;

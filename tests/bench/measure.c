@@ -69,9 +69,9 @@ static void print(const char *title, const struct contender *contenders, size_t 
 bool measure(const char *title, const struct contender *contenders, size_t count, size_t rounds, size_t runs, bool guard,
              struct summary *summaries) {
     static double seconds[MEASURE_CONTENDERS][MOST_ROUNDS];
-    struct summary own[MEASURE_CONTENDERS];
+    struct summary own[MEASURE_CONTENDERS] = {{0}};
     size_t accepted = 0, rejected = 0;
-    if (count > MEASURE_CONTENDERS || rounds > MOST_ROUNDS)
+    if (count < 1 || count > MEASURE_CONTENDERS || rounds > MOST_ROUNDS)
         return false;
     for (size_t round = 0; accepted < rounds && round < 2 + 3 * rounds; round++) {
         double wall = measure_seconds(), busy = machine_cpu_seconds(), mine = own_cpu_seconds();

@@ -23,6 +23,11 @@ static bool is_tried(enum strata_reduce_op op, enum strata_type type) {
     return contract_is_slow(device) || ((unsigned)op + (unsigned)type) % 6 == 0;
 }
 
+/* Set for a check that cannot follow vectors: see run_on.py. */
+static bool is_scalar_only(void) {
+    return getenv("STRATA_TEST_SCALAR") != NULL;
+}
+
 static strata_buffer *bytes(uint64_t count) {
     strata_buffer *buffer = NULL;
     CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = count, .name = "bytes"), &buffer));
@@ -47,24 +52,29 @@ static void reductions(void **state) {
     (void)state;
     static const size_t counts[] = {1, 2, 3, 7, 255, 1001, 4099};
     enum { MOST = 4099, BUFFER = MOST * 8 + 1 };
-    char *data = malloc(BUFFER);
+    size_t last = sizeof counts / sizeof counts[0] - is_scalar_only(); /* a full tile is read in vectors */
+    char *data = malloc(BUFFER), *padded = calloc(1, BUFFER);
     strata_buffer *buffer = bytes(BUFFER);
     assert_non_null(data);
+    assert_non_null(padded);
     for (int t = STRATA_I32; t <= STRATA_F64; t++) {
         enum strata_type type = (enum strata_type)t;
         size_t size = strata_type_size(type);
         reference_fill(REFERENCE_UNIFORM, type, data, MOST, (uint64_t)t);
         for (unsigned offset = 0; offset < 2; offset++) {
             strata_slice slice = strata_sub(strata_all(buffer), offset, MOST * size);
-            CHECK(strata_write(queue, slice, data));
+            /* From byte 0 on: Oclgrind loses track of what is written to an odd place. */
+            memmove(padded + offset, data, MOST * size);
+            CHECK(strata_write(queue, strata_sub(strata_all(buffer), 0, offset + MOST * size), padded));
             for (int o = STRATA_SUM; o <= STRATA_ARG_MAX; o++) {
                 enum strata_reduce_op op = (enum strata_reduce_op)o;
-                for (size_t i = offset ? 5 : 0; i < sizeof counts / sizeof counts[0] && is_tried(op, type); i++)
+                for (size_t i = offset ? 5 : 0; i < last && is_tried(op, type); i++)
                     assert_bits(reduce(strata_sub(slice, 0, counts[i] * size), op, type), op, type, data, counts[i]);
             }
         }
     }
     strata_buffer_destroy(&buffer);
+    free(padded);
     free(data);
 }
 
@@ -124,7 +134,7 @@ static void reductions_by_groups(void **state) {
                 continue;
             /* Each of the three kinds of loads with some of the operations. */
             tiles.program = reduce_program(tiles.op, tiles.type, op % 3 == 0 ? 1 : op % 3 == 1 ? 16 : (unsigned)size);
-            for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+            for (size_t i = 0; i < sizeof counts / sizeof counts[0] - is_scalar_only(); i++)
                 assert_groups(&tiles, data, counts[i], sizes[((size_t)op + (size_t)t + i) % 4]);
             strata_program_destroy(&tiles.program);
         }
@@ -225,6 +235,8 @@ static void check_local(const struct form *form, strata_program *program) {
 
 static void bench_kernels(void **state) {
     (void)state;
+    if (is_scalar_only())
+        skip();
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         char options[32];
         snprintf(options, sizeof options, "-DLOCAL_SLOTS=%d", SLOTS);
