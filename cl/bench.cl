@@ -1,5 +1,5 @@
-/* Memory bandwidth in the form for GPUs: neighbouring work-items take neighbouring 16 bytes, four loads in flight, and a
- * work-group takes one tile after which it is done. The local size is a power of two, up to GROUP_MOST. */
+/* Memory bandwidth in the form for GPUs: neighbouring work-items take neighbouring 16 bytes, four loads in flight, and
+ * a work-group takes one tile, after which it is done. The local size is a power of two, up to GROUP_MOST. */
 #include "portable.h"
 #include "bench_words.h"
 
@@ -72,8 +72,8 @@ KERNEL void bench_stride(GLOBAL const uint *input, uint count, uint stride, GLOB
 }
 
 /* Adds to `slots` words of local memory per work-item, `rounds` times over: a read and a write of 4 bytes each, in
- * neighbouring banks. The number of slots is an argument so that no compiler keeps them in registers. Then each work-item
- * adds up the slots of its neighbour. */
+ * neighbouring banks. The number of slots is an argument so that no compiler keeps them in registers. Then each
+ * work-item adds up the slots of its neighbour. */
 KERNEL void bench_local(uint slots, uint rounds, uint seed, GLOBAL uint *sums) {
     LOCAL_ARRAY(uint, tile, GROUP_MOST * LOCAL_SLOTS);
     uint count = local_count();

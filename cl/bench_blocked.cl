@@ -1,7 +1,7 @@
-/* The kernels of bench.cl in the form for CPU devices: a work-group is one work-item that goes through a block of its own
- * in vectors of 64 bytes, and where it reads, at four places at a time, which keeps more of the memory busy than one.
- * Stores go past the cache where the compiler can say so, since a line that is written whole need not be read first.
- * Sums are left in the 16 parts of a vector. */
+/* The kernels of bench.cl in the form for CPU devices: a work-group is one work-item that goes through a block of its
+ * own in vectors of 64 bytes, and where it reads, at four places at a time, which keeps more of the memory busy than
+ * one. Stores go past the cache where the compiler can say so, since a line that is written whole need not be read
+ * first. Sums are left in the 16 parts of a vector. */
 #include "portable.h"
 #include "bench_words.h"
 

@@ -1,5 +1,5 @@
-/* Constant memory: every work-item adds up the whole table `rounds` times over, and all read the same word at a time, or
- * each its own. `entries` is a power of two. */
+/* Constant memory: every work-item adds up the whole table `rounds` times over, and all read the same word at a time,
+ * or each its own. `entries` is a power of two. */
 #include "portable.h"
 
 static uint constant_sum(__constant const uint *table, uint entries, uint rounds, uint own) {

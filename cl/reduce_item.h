@@ -25,10 +25,29 @@ typedef element_block loose_block __attribute__((aligned(REDUCE_ALIGNMENT)));
 
 FUNCTION element_block load_block(GLOBAL const uchar *from) { return *(GLOBAL const loose_block *)from; }
 
+/* Asks for the same columns of the next tile, whose four rows begin four pages at once. PoCL's own prefetch() does
+ * nothing, and its devices of this form have one address space. Worth 2 to 4 % there. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define PREFETCH(from) __builtin_prefetch((const void *)(size_t)(from))
+#else
+#define PREFETCH(from)
+#endif
+FUNCTION void prefetch_next_tile(GLOBAL const uchar *from) {
+    PREFETCH(from + TILE_BYTES);
+    PREFETCH(from + TILE_BYTES + ROW_BYTES);
+    PREFETCH(from + TILE_BYTES + 2 * ROW_BYTES);
+    PREFETCH(from + TILE_BYTES + 3 * ROW_BYTES);
+    (void)from;
+}
+
+/* Straight-line code is what this is about, whatever a compiler thinks of the size. */
+#define INLINE __attribute__((always_inline)) FUNCTION
+
 #if IS_ORDERED && ELEMENT_BYTES == 4
 
 /* 16 neighbouring columns. */
-FUNCTION float16 columns(GLOBAL const uchar *from) {
+INLINE float16 columns(GLOBAL const uchar *from) {
+    prefetch_next_tile(from);
     float16 row0 = as_float16(load_block(from));
     float16 row1 = as_float16(load_block(from + ROW_BYTES));
     float16 row2 = as_float16(load_block(from + 2 * ROW_BYTES));
@@ -37,7 +56,7 @@ FUNCTION float16 columns(GLOBAL const uchar *from) {
 }
 
 /* Within each 16 bytes: x + y of a, z + w of a, x + y of b, z + w of b. */
-FUNCTION float16 fold(float16 a, float16 b) {
+INLINE float16 fold(float16 a, float16 b) {
     float16 even = (float16)(a.s0, a.s2, b.s0, b.s2, a.s4, a.s6, b.s4, b.s6, /* */
                              a.s8, a.sa, b.s8, b.sa, a.sc, a.se, b.sc, b.se);
     float16 odd = (float16)(a.s1, a.s3, b.s1, b.s3, a.s5, a.s7, b.s5, b.s7, /* */
@@ -46,7 +65,7 @@ FUNCTION float16 fold(float16 a, float16 b) {
 }
 
 /* 64 neighbouring columns, which are 16 lanes: lane 4 * b + q of them stands at element 4 * q + b. */
-FUNCTION float16 lanes16(GLOBAL const uchar *tile, uint k) {
+INLINE float16 lanes16(GLOBAL const uchar *tile, uint k) {
     GLOBAL const uchar *from = tile + 256 * k;
     return fold(fold(columns(from), columns(from + 64)), fold(columns(from + 128), columns(from + 192)));
 }
@@ -86,7 +105,8 @@ FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile) {
 #elif IS_ORDERED
 
 /* 8 neighbouring columns. */
-FUNCTION double8 columns(GLOBAL const uchar *from) {
+INLINE double8 columns(GLOBAL const uchar *from) {
+    prefetch_next_tile(from);
     double8 row0 = as_double8(load_block(from));
     double8 row1 = as_double8(load_block(from + ROW_BYTES));
     double8 row2 = as_double8(load_block(from + 2 * ROW_BYTES));
@@ -95,7 +115,7 @@ FUNCTION double8 columns(GLOBAL const uchar *from) {
 }
 
 /* 16 neighbouring columns, which are 8 lanes: lane 4 * b + q of them stands at element 2 * q + b. */
-FUNCTION double8 lanes8(GLOBAL const uchar *tile, uint k) {
+INLINE double8 lanes8(GLOBAL const uchar *tile, uint k) {
     double8 a = columns(tile + 128 * k);
     double8 b = columns(tile + 128 * k + 64);
     double8 even = (double8)(a.s0, b.s0, a.s2, b.s2, a.s4, b.s4, a.s6, b.s6);

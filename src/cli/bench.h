@@ -1,5 +1,5 @@
-/* What the parts of the bench share: the figures, the device on the stand with its buffers and kernels, and how a figure
- * is measured. */
+/* What the parts of the bench share: the figures, the device on the stand with its buffers and kernels, and how a
+ * figure is measured. */
 #ifndef STRATA_CLI_BENCH_H
 #define STRATA_CLI_BENCH_H
 
@@ -13,16 +13,16 @@ struct strata_bench_case;
 /* A figure, measured or not. Rates are in GB/s, 10^9 bytes. */
 struct strata_bench_figure {
     bool measured;
-    bool wrong;       /* the device's result was wrong, so there is no figure */
-    char reason[320]; /* why there is none */
-    char detail[32];  /* what the device made of it, such as the mode of shared memory, or "" */
-    bool in_place;    /* a kernel used the host's memory, and nothing was moved */
+    bool wrong;             /* the device's result was wrong, so there is no figure */
+    char reason[320];       /* why there is none */
+    char detail[32];        /* what the device made of it, such as the mode of shared memory, or "" */
+    bool in_place;          /* a kernel used the host's memory, and nothing was moved */
     const char *convention; /* which bytes are counted and what is timed, where it is not as the case says; or NULL */
 
     uint32_t count; /* rounds */
     double median, low, high;
-    bool is_range;  /* low and high are the least and the most, for there were too few rounds for percentiles */
-    uint64_t bytes; /* that one pass counts */
+    bool is_range;   /* low and high are the least and the most, for there were too few rounds for percentiles */
+    uint64_t bytes;  /* that one pass counts */
     uint32_t passes; /* in one round */
 
     bool is_judged;     /* whether other processes used the CPU was looked at */
@@ -72,7 +72,7 @@ struct strata_bench_pace {
     uint64_t block;  /* so many rounds together are long enough to tell whether other processes had the CPU */
     uint64_t target; /* of all rounds of a figure */
     uint64_t limit;  /* no further round is begun after it once there are three */
-    uint64_t retry;  /* what all figures together may spend on blocks that are thrown away */
+    uint64_t retry;  /* what all figures together may spend on blocks that others disturbed, and on waiting for them */
     uint32_t least;  /* rounds of a figure */
 };
 
@@ -81,9 +81,9 @@ struct strata_bench_pace {
 struct strata_bench_data {
     uint32_t seed, keep, set;
 };
-#define STRATA_BENCH_WORDS(number) ((struct strata_bench_data){.seed = (number) * 0x85ebca6bu, .keep = UINT32_MAX})
+#define STRATA_BENCH_WORDS(number) ((struct strata_bench_data){.seed = (number)*0x85ebca6bu, .keep = UINT32_MAX})
 #define STRATA_BENCH_FLOATS(number) /* from 1 up to 2 */                                                               \
-    ((struct strata_bench_data){.seed = (number) * 0x85ebca6bu, .keep = 0x007fffff, .set = 0x3f800000})
+    ((struct strata_bench_data){.seed = (number)*0x85ebca6bu, .keep = 0x007fffff, .set = 0x3f800000})
 
 struct strata_bench_kernels {
     strata_program *program;
@@ -106,7 +106,7 @@ struct strata_bench {
     uint64_t bytes;          /* of global memory that a pass goes through; a power of two */
     uint64_t exchange_bytes; /* between host and device */
     strata_buffer *input, *output;
-    strata_buffer *sums; /* what kernels answer: a word for each work-group or work-item */
+    strata_buffer *sums;           /* what kernels answer: a word for each work-group or work-item */
     struct strata_bench_data held; /* in `input`; all zero: not known */
 
     struct strata_progress progress;
@@ -130,6 +130,22 @@ struct strata_bench_pass {
  * CANCELLED on an interrupt, and with UNSUPPORTED for a time that cannot be true. */
 enum strata_status strata_bench_measure(struct strata_bench *bench, const struct strata_bench_pass *pass,
                                         struct strata_bench_figure *figure);
+
+/* A round as it was timed. */
+struct strata_bench_round {
+    double rate;
+    double event_rate; /* by the device's clock; 0 without it */
+    double others;     /* cores that other processes had in its block of rounds; negative where that is not known */
+};
+
+/* Makes the figure of `total` rounds, at least one; `least` is how many are asked for, `cores` what the machine has.
+ * Sorts the rounds. Fails with UNSUPPORTED for a rate that cannot be true. */
+enum strata_status strata_bench_summarise(struct strata_bench_round *rounds, size_t total, size_t least, double cores,
+                                          struct strata_bench_figure *figure);
+bool strata_bench_is_quiet(double others, double cores);
+
+/* Waits until other processes leave the CPU alone. False when the time for repetitions is spent, or on an interrupt. */
+bool strata_bench_wait_for_quiet(struct strata_bench *bench);
 
 /* Nanoseconds of a clock that only goes forward. */
 uint64_t strata_bench_now(void);

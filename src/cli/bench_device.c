@@ -68,11 +68,11 @@ static enum strata_status build(struct strata_bench *bench, enum strata_bench_fo
     bool coalesced = form == STRATA_BENCH_COALESCED;
     uint64_t tile = most_of(LOCAL_TILE_BYTES, bench->info->local_bytes);
     uint64_t slots = tile / (coalesced ? GROUP_MOST * 4 : 64);
-    *kernels = (struct strata_bench_kernels){.form = form, .slots = (uint32_t)(slots > 0 ? slots : 1), .parts = coalesced ? 1 : 16};
+    *kernels = (struct strata_bench_kernels){
+        .form = form, .slots = (uint32_t)(slots > 0 ? slots : 1), .parts = coalesced ? 1 : 16};
     snprintf(options, sizeof options, "-DLOCAL_SLOTS=%u", (unsigned)kernels->slots);
     enum strata_status status = strata_program_build(
-        bench->device,
-        STRATA_PROGRAM(.embedded = coalesced ? "bench.cl" : "bench_blocked.cl", .options = options),
+        bench->device, STRATA_PROGRAM(.embedded = coalesced ? "bench.cl" : "bench_blocked.cl", .options = options),
         &kernels->program);
     return status == STRATA_OK ? get_kernels(kernels) : status;
 }
@@ -93,10 +93,9 @@ strata_grid strata_bench_grid(const struct strata_bench *bench, uint64_t bytes, 
 enum strata_status strata_bench_put_read(struct strata_bench *bench, strata_slice slice, strata_event **event) {
     uint32_t steps;
     strata_grid grid = strata_bench_grid(bench, slice.bytes, &steps);
-    return strata_launch_event(bench->queue, bench->kernels.read, grid,
-                               STRATA_ARGS(strata_arg_slice(slice), strata_arg_u32(steps),
-                                           strata_arg_slice(strata_all(bench->sums))),
-                               event);
+    return strata_launch_event(
+        bench->queue, bench->kernels.read, grid,
+        STRATA_ARGS(strata_arg_slice(slice), strata_arg_u32(steps), strata_arg_slice(strata_all(bench->sums))), event);
 }
 
 enum strata_status strata_bench_put_write(struct strata_bench *bench, strata_slice slice, struct strata_bench_data data,
@@ -170,7 +169,8 @@ static enum strata_status choose_bytes(struct strata_bench *bench) {
     }
 }
 
-/* A CPU device may run work-groups one work-item after the other or as the lanes of a vector, so both forms are tried. */
+/* A CPU device may run work-groups one work-item after the other or as the lanes of a vector, so both forms are tried.
+ */
 static enum strata_status choose_form(struct strata_bench *bench) {
     double blocked, coalesced;
     struct strata_bench_kernels other = {0}, mine = bench->kernels;
@@ -197,8 +197,8 @@ enum strata_status strata_bench_open(struct strata_bench *bench, const char *sel
     uint64_t answers = most_of((uint64_t)bench->info->compute_units, 1 << 20) * GROUPS_PER_UNIT * GROUP_MOST;
     uint64_t parts = (uint64_t)GROUPS_MOST * 16;
     answers = answers > parts ? answers : parts;
-    status = strata_queue_create(bench->device, STRATA_QUEUE(.profiling = bench->info->timer_is_reliable),
-                                 &bench->queue);
+    status =
+        strata_queue_create(bench->device, STRATA_QUEUE(.profiling = bench->info->timer_is_reliable), &bench->queue);
     if (status == STRATA_OK)
         status = build(bench, can_block ? STRATA_BENCH_BLOCKED : STRATA_BENCH_COALESCED, &bench->kernels);
     if (status == STRATA_OK)

@@ -1,7 +1,7 @@
-/* Between host and device: each kind of host memory, in both directions. Pageable and pinned memory is copied. Wrapped and
- * shared memory is handed over. Where the hand-over takes longer for more bytes, they are moved in it, and that is the
- * figure. Where it does not, nothing moves or they move when they are used: then the figure is that of a kernel that goes
- * through the host's memory, the hand-over included. */
+/* Between host and device: each kind of host memory, in both directions. Pageable and pinned memory is copied. Wrapped
+ * and shared memory is handed over. Where the hand-over takes longer for more bytes, they are moved in it, and that is
+ * the figure. Where it does not, nothing moves or they move when they are used: then the figure is that of a kernel
+ * that goes through the host's memory, the hand-over included. */
 #include "cli/bench.h"
 
 #include <stdio.h>
@@ -143,8 +143,7 @@ static enum strata_status make_host_end(struct exchange *exchange, uint32_t kind
         return status;
     const struct strata_buffer_info *info = strata_buffer_get_info(exchange->buffer);
     exchange->part = strata_all(exchange->buffer);
-    exchange->comes_when_read =
-        info->mode == STRATA_SHARED_COHERENT && exchange->bench->info->unified != STRATA_YES;
+    exchange->comes_when_read = info->mode == STRATA_SHARED_COHERENT && exchange->bench->info->unified != STRATA_YES;
     if (kind == STRATA_PINNED) {
         exchange->host = info->host_pointer;
         memset(exchange->host, 0x55, (size_t)exchange->bytes);
@@ -259,10 +258,9 @@ static enum strata_status measure_exchange(struct strata_bench *bench, const str
 }
 
 #define CASE(kind, name, direction, id, words)                                                                         \
-    {name "." id, name, words, "bytes once: a copy " words, CODE(kind, direction), measure_exchange}
+    { name "." id, name, words, "bytes once: a copy " words, CODE(kind, direction), measure_exchange }
 #define BOTH_WAYS(kind, name)                                                                                          \
-    CASE(kind, name, TO_DEVICE, "to-device", "to device"),                                                         \
-        CASE(kind, name, FROM_DEVICE, "from-device", "from device")
+    CASE(kind, name, TO_DEVICE, "to-device", "to device"), CASE(kind, name, FROM_DEVICE, "from-device", "from device")
 
 static const struct strata_bench_case cases[] = {BOTH_WAYS(PAGEABLE, "pageable"), BOTH_WAYS(STRATA_PINNED, "pinned"),
                                                  BOTH_WAYS(STRATA_WRAPPED, "wrapped"),

@@ -141,10 +141,13 @@ static enum strata_status measure_stride(struct strata_bench *bench, const struc
 }
 
 #define STRIDE_CASE(stride)                                                                                            \
-    {"stride." #stride, "stride", #stride, "bytes used: one word of 4 bytes in every " #stride, stride, measure_stride}
+    {                                                                                                                  \
+        "stride." #stride, "stride", #stride, "bytes used: one word of 4 bytes in every " #stride, stride,             \
+            measure_stride                                                                                             \
+    }
 
-static const struct strata_bench_case stride_cases[] = {STRIDE_CASE(1),  STRIDE_CASE(2),  STRIDE_CASE(4), STRIDE_CASE(8),
-                                                        STRIDE_CASE(16), STRIDE_CASE(32), STRIDE_CASE(64)};
+static const struct strata_bench_case stride_cases[] = {
+    STRIDE_CASE(1), STRIDE_CASE(2), STRIDE_CASE(4), STRIDE_CASE(8), STRIDE_CASE(16), STRIDE_CASE(32), STRIDE_CASE(64)};
 
 const struct strata_bench_topic strata_bench_stride = {
     .name = "stride",

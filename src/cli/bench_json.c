@@ -50,12 +50,12 @@ static json_t *machine_json(void) {
     struct utsname name;
     if (uname(&name) != 0)
         memset(&name, 0, sizeof name);
-    return json_pack("{s:o, s:o, s:o, s:o, s:i, s:o}",                       //
-                     "system", strata_json_string(name.sysname),             //
-                     "release", strata_json_string(name.release),            //
-                     "architecture", strata_json_string(name.machine),       //
-                     "processor", processor_json(),                          //
-                     "cores", (int)strata_bench_core_count(),                //
+    return json_pack("{s:o, s:o, s:o, s:o, s:i, s:o}",                 //
+                     "system", strata_json_string(name.sysname),       //
+                     "release", strata_json_string(name.release),      //
+                     "architecture", strata_json_string(name.machine), //
+                     "processor", processor_json(),                    //
+                     "cores", (int)strata_bench_core_count(),          //
                      "memory_bytes", strata_json_known(strata_host_memory()));
 }
 
@@ -70,21 +70,22 @@ static int set_values(json_t *object, const struct strata_bench_figure *figure) 
     bool has = figure->measured;
     bool has_event = has && figure->event_median > 0;
     const char *reason = figure->reason[0] != '\0' ? figure->reason : "not measured";
-    json_t *values = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",                                      //
-        "n", has ? strata_json_u64(figure->count) : json_null(),                                                   //
-        "median", has ? rate_json(figure->median) : json_null(),                                             //
-        "p5", has ? rate_json(figure->low) : json_null(),                                                    //
-        "p95", has ? rate_json(figure->high) : json_null(),                                                  //
-        "spread", has ? json_string(figure->is_range ? "range" : "percentiles") : json_null(),                     //
-        "bytes", has ? strata_json_u64(figure->bytes) : json_null(),                                               //
-        "passes", has ? strata_json_u64(figure->passes) : json_null(),                                             //
-        "checked", (int)has,                                                                                       //
-        "quiet", has && figure->is_judged ? json_boolean(figure->is_quiet) : json_null(),                          //
-        "other_cores", has && figure->is_judged ? strata_json_f64(round(figure->other_cores * 100) / 100) : json_null(),              //
-        "event_median", has_event ? rate_json(figure->event_median) : json_null(),                           //
-        "event_agrees", has_event ? json_boolean(figure->events_agree) : json_null(),                              //
-        "reason", has ? json_null() : strata_json_string(reason));
+    json_t *values =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",                   //
+                  "n", has ? strata_json_u64(figure->count) : json_null(),                               //
+                  "median", has ? rate_json(figure->median) : json_null(),                               //
+                  "p5", has ? rate_json(figure->low) : json_null(),                                      //
+                  "p95", has ? rate_json(figure->high) : json_null(),                                    //
+                  "spread", has ? json_string(figure->is_range ? "range" : "percentiles") : json_null(), //
+                  "bytes", has ? strata_json_u64(figure->bytes) : json_null(),                           //
+                  "passes", has ? strata_json_u64(figure->passes) : json_null(),                         //
+                  "checked", (int)has,                                                                   //
+                  "quiet", has && figure->is_judged ? json_boolean(figure->is_quiet) : json_null(),      //
+                  "other_cores",
+                  has && figure->is_judged ? strata_json_f64(round(figure->other_cores * 100) / 100) : json_null(), //
+                  "event_median", has_event ? rate_json(figure->event_median) : json_null(),                        //
+                  "event_agrees", has_event ? json_boolean(figure->events_agree) : json_null(),                     //
+                  "reason", has ? json_null() : strata_json_string(reason));
     int failed = values != NULL ? json_object_update(object, values) : -1;
     json_decref(values);
     return failed;
@@ -94,12 +95,12 @@ static json_t *figure_json(const struct strata_bench_topic *topic, const struct 
                            const struct strata_bench_figure *figure) {
     char name[96];
     snprintf(name, sizeof name, "%s, %s", what->kind, what->what);
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s}",                                                     //
-                               "id", what->id,                                                                       //
-                               "topic", topic->name,                                                                 //
-                               "name", name,                                                                         //
-                               "unit", "GB/s",                                                                       //
-                               "detail", figure->detail[0] != '\0' ? json_string(figure->detail) : json_null(),      //
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s}",                                                //
+                               "id", what->id,                                                                  //
+                               "topic", topic->name,                                                            //
+                               "name", name,                                                                    //
+                               "unit", "GB/s",                                                                  //
+                               "detail", figure->detail[0] != '\0' ? json_string(figure->detail) : json_null(), //
                                "convention", figure->convention != NULL ? figure->convention : what->convention);
     if (object != NULL && set_values(object, figure) != 0) {
         json_decref(object);
@@ -126,29 +127,29 @@ static json_t *device_json(const struct strata_bench *bench) {
     static const char *const types[] = {"other", "cpu", "gpu", "accelerator"};
     static const char *const forms[] = {"coalesced", "blocked"};
     const struct strata_device_info *info = bench->info;
-    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:o}",                          //
-                     "index", (int)info->index,                                                                   //
-                     "name", strata_json_string(info->name),                                                      //
-                     "type", types[info->type <= STRATA_DEVICE_ACCELERATOR ? info->type : STRATA_DEVICE_OTHER],   //
-                     "vendor", strata_json_string(info->vendor),                                                  //
-                     "backend", strata_json_string(info->backend),                                                //
-                     "platform", strata_json_string(info->platform),                                              //
-                     "device_version", strata_json_string(info->device_version),                                  //
-                     "driver_version", strata_json_string(info->driver_version),                                  //
-                     "kernels", forms[bench->kernels.form],                                                       //
-                     "global_bytes", strata_json_u64(bench->bytes),                                               //
-                     "exchange_bytes", strata_json_u64(bench->exchange_bytes),                                    //
-                     "events", (int)info->timer_is_reliable,                                                      //
+    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:o}",                       //
+                     "index", (int)info->index,                                                                 //
+                     "name", strata_json_string(info->name),                                                    //
+                     "type", types[info->type <= STRATA_DEVICE_ACCELERATOR ? info->type : STRATA_DEVICE_OTHER], //
+                     "vendor", strata_json_string(info->vendor),                                                //
+                     "backend", strata_json_string(info->backend),                                              //
+                     "platform", strata_json_string(info->platform),                                            //
+                     "device_version", strata_json_string(info->device_version),                                //
+                     "driver_version", strata_json_string(info->driver_version),                                //
+                     "kernels", forms[bench->kernels.form],                                                     //
+                     "global_bytes", strata_json_u64(bench->bytes),                                             //
+                     "exchange_bytes", strata_json_u64(bench->exchange_bytes),                                  //
+                     "events", (int)info->timer_is_reliable,                                                    //
                      "figures", figures_json(bench));
 }
 
 json_t *strata_bench_json(const struct strata_bench *bench, int argc, char **argv, bool interrupted) {
-    return json_pack("{s:s, s:o, s:o, s:b, s:b, s:o, s:[o]}",              //
-                     "version", strata_version(),                         //
-                     "command", command_json(argc, argv),                 //
-                     "date", date_json(),                                 //
-                     "quick", (int)bench->quick,                          //
-                     "interrupted", (int)interrupted,                     //
-                     "machine", machine_json(),                           //
+    return json_pack("{s:s, s:o, s:o, s:b, s:b, s:o, s:[o]}", //
+                     "version", strata_version(),             //
+                     "command", command_json(argc, argv),     //
+                     "date", date_json(),                     //
+                     "quick", (int)bench->quick,              //
+                     "interrupted", (int)interrupted,         //
+                     "machine", machine_json(),               //
                      "devices", device_json(bench));
 }

@@ -24,9 +24,9 @@ static bool machine_seconds(double *seconds) {
     FILE *file = fopen("/proc/stat", "re");
     if (file == NULL)
         return false;
-    int read = fscanf(file,
-                      "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-                      &user, &nice, &system, &idle, &wait, &irq, &soft_irq, &steal);
+    int read =
+        fscanf(file, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+               &user, &nice, &system, &idle, &wait, &irq, &soft_irq, &steal);
     fclose(file);
     *seconds = (double)(user + nice + system + irq + soft_irq + steal) / (double)(ticks > 0 ? ticks : 100);
     return read == 8;

@@ -1,46 +1,27 @@
-/* How a figure is made: warm-up, rounds that are long enough to hide the launch, blocks of rounds that are thrown away
- * when other processes had the CPU, median and percentiles. */
+/* How a figure is made: warm-up, rounds that are long enough to hide the launch, and blocks of rounds that are repeated
+ * when other processes had the CPU. */
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
-/* The share of the machine's cores that others may use in a block of rounds; less cannot be told apart from the
- * system's own work and the ticks in which it counts. */
-#define OTHERS_SHARE 0.05
-
-/* With fewer quiet rounds than this, disturbed ones are taken, too. */
-#define QUIET_ROUNDS_LEAST 3
-
-/* With fewer rounds than this, the 5th and 95th percentile are the extremes. */
-#define PERCENTILE_ROUNDS 20
-
-/* No memory is that fast, in GB/s: the runtime did not do the work. */
-#define IMPOSSIBLE_RATE 1e6
+/* How long to look at the machine before the next attempt. */
+#define WAIT_NS 200000000u
 
 #define PASSES_MOST 10000
 #define BLOCK_ROUNDS_MOST 1000
 
-/* The device's own clock and the wall clock look at the same work; beyond this the figure says that they differ. */
-#define EVENT_DIFFERENCE 0.10
-
-struct round {
-    double rate;
-    double event_rate; /* 0 without one */
-    double others;     /* cores, during the block it was in; negative where not known */
-};
-
 struct rounds {
-    struct round *list;
+    struct strata_bench_round *list;
     size_t count, capacity;
 };
 
-static enum strata_status add_round(struct rounds *rounds, const struct round *round) {
+static enum strata_status add_round(struct rounds *rounds, const struct strata_bench_round *round) {
     if (rounds->count == rounds->capacity) {
         size_t capacity = rounds->capacity == 0 ? 64 : rounds->capacity * 2;
-        struct round *list = realloc(rounds->list, capacity * sizeof *list);
+        struct strata_bench_round *list = realloc(rounds->list, capacity * sizeof *list);
         if (list == NULL)
             return strata_fail_host_memory(capacity * sizeof *list, "the rounds");
         rounds->list = list;
@@ -133,7 +114,7 @@ static enum strata_status run_block(struct strata_bench *bench, const struct str
     enum strata_status status = STRATA_OK;
     do {
         double seconds, by_events;
-        struct round round = {.others = -1};
+        struct strata_bench_round round = {.others = -1};
         status = run_passes(bench, pass, passes, &seconds, &by_events);
         double bytes = (double)pass->bytes * passes / 1e9;
         round.rate = seconds > 0 ? bytes / seconds : INFINITY;
@@ -150,10 +131,6 @@ static enum strata_status run_block(struct strata_bench *bench, const struct str
     return status;
 }
 
-static bool is_quiet(double others) {
-    return others <= OTHERS_SHARE * strata_bench_core_count();
-}
-
 /* Blocks until there are enough quiet ones, or the time for repetitions is spent. */
 static enum strata_status collect(struct strata_bench *bench, const struct strata_bench_pass *pass, uint32_t passes,
                                   struct rounds *rounds) {
@@ -168,9 +145,10 @@ static enum strata_status collect(struct strata_bench *bench, const struct strat
         uint64_t begun = strata_bench_now();
         status = run_block(bench, pass, passes, rounds);
         uint64_t took = strata_bench_now() - begun;
-        /* No single figure takes all the time that there is for repetitions. */
-        bool can_repeat = bench->retry_spent < pace->retry && thrown < pace->retry / 4;
-        if (status == STRATA_OK && !is_quiet(rounds->list[first].others) && can_repeat) {
+        /* Most of the time for repetitions is kept until all figures were tried: others may have left by then. */
+        bool can_repeat = bench->retry_spent < pace->retry / 2 && thrown < pace->retry / 8;
+        if (status == STRATA_OK && !strata_bench_is_quiet(rounds->list[first].others, strata_bench_core_count()) &&
+            can_repeat) {
             thrown += took;
             bench->retry_spent += took;
         } else {
@@ -182,72 +160,16 @@ static enum strata_status collect(struct strata_bench *bench, const struct strat
     return status;
 }
 
-static int compare_numbers(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static int compare_rounds(const void *a, const void *b) {
-    return compare_numbers(&((const struct round *)a)->others, &((const struct round *)b)->others);
-}
-
-/* Between neighbours, a share of the way. `numbers` is sorted. */
-static double percentile(const double *numbers, size_t count, double share) {
-    double place = share * (double)(count - 1);
-    size_t below = (size_t)place;
-    if (below + 1 >= count)
-        return numbers[count - 1];
-    return numbers[below] + (numbers[below + 1] - numbers[below]) * (place - (double)below);
-}
-
-/* The rounds that count: all quiet ones if there are some, or else as many as are asked for, the least disturbed first. */
-static size_t choose_rounds(struct rounds *rounds, size_t least, struct strata_bench_figure *figure) {
-    qsort(rounds->list, rounds->count, sizeof *rounds->list, compare_rounds);
-    size_t quiet = 0;
-    while (quiet < rounds->count && is_quiet(rounds->list[quiet].others))
-        quiet++;
-    size_t count = quiet >= QUIET_ROUNDS_LEAST ? quiet : least < rounds->count ? least : rounds->count;
-    /* A block is judged as a whole. */
-    while (count < rounds->count && rounds->list[count].others <= rounds->list[count - 1].others)
-        count++;
-    figure->is_judged = rounds->list[count - 1].others >= 0;
-    figure->is_quiet = count <= quiet;
-    figure->other_cores = figure->is_judged ? rounds->list[count - 1].others : 0;
-    return count;
-}
-
-static void summarise_events(const struct rounds *rounds, size_t count, double *numbers,
-                             struct strata_bench_figure *figure) {
-    size_t events = 0;
-    for (size_t i = 0; i < count; i++)
-        if (rounds->list[i].event_rate > 0)
-            numbers[events++] = rounds->list[i].event_rate;
-    if (events < count)
-        return;
-    qsort(numbers, events, sizeof *numbers, compare_numbers);
-    figure->event_median = percentile(numbers, events, 0.5);
-    figure->events_agree = fabs(figure->event_median / figure->median - 1) <= EVENT_DIFFERENCE;
-}
-
-static enum strata_status summarise(struct rounds *rounds, size_t least, struct strata_bench_figure *figure) {
-    size_t count = choose_rounds(rounds, least, figure);
-    double *numbers = malloc(count * sizeof *numbers);
-    if (numbers == NULL)
-        return strata_fail_host_memory(count * sizeof *numbers, "the rounds");
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = rounds->list[i].rate;
-    qsort(numbers, count, sizeof *numbers, compare_numbers);
-    figure->count = (uint32_t)count;
-    figure->median = percentile(numbers, count, 0.5);
-    figure->is_range = count < PERCENTILE_ROUNDS;
-    figure->low = percentile(numbers, count, figure->is_range ? 0 : 0.05);
-    figure->high = percentile(numbers, count, figure->is_range ? 1 : 0.95);
-    summarise_events(rounds, count, numbers, figure);
-    free(numbers);
-    if (!(figure->median > 0 && figure->median < IMPOSSIBLE_RATE))
-        return strata_fail(STRATA_UNSUPPORTED, "the time is not credible: the runtime seems to skip the work");
-    figure->measured = true;
-    return STRATA_OK;
+bool strata_bench_wait_for_quiet(struct strata_bench *bench) {
+    while (bench->retry_spent < bench->pace.retry && strata_interrupted() == 0) {
+        struct strata_bench_load before = strata_bench_load_now();
+        struct timespec time = {.tv_nsec = (long)WAIT_NS};
+        nanosleep(&time, NULL);
+        bench->retry_spent += WAIT_NS;
+        if (strata_bench_is_quiet(strata_bench_other_cores(&before), strata_bench_core_count()))
+            return true;
+    }
+    return false;
 }
 
 enum strata_status strata_bench_measure(struct strata_bench *bench, const struct strata_bench_pass *pass,
@@ -260,7 +182,8 @@ enum strata_status strata_bench_measure(struct strata_bench *bench, const struct
     if (status == STRATA_OK)
         status = collect(bench, pass, figure->passes, &rounds);
     if (status == STRATA_OK)
-        status = summarise(&rounds, bench->pace.least, figure);
+        status =
+            strata_bench_summarise(rounds.list, rounds.count, bench->pace.least, strata_bench_core_count(), figure);
     free(rounds.list);
     return status;
 }

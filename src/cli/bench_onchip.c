@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-/* How long a pass is to take at least, in seconds, and how often it repeats at the most: Mesa's llvmpipe leaves any loop
- * of a kernel after 65535 turns. */
+/* How long a pass is to take at least, in seconds, and how often it repeats at the most: Mesa's llvmpipe leaves any
+ * loop of a kernel after 65535 turns. */
 #define PASS_SECONDS 0.002
 #define ROUNDS_MOST 16384
 
@@ -35,10 +35,10 @@ static enum strata_status put_onchip(void *user, strata_event **first, strata_ev
     strata_arg sums = strata_arg_slice(strata_all(bench->sums)), rounds = strata_arg_u32(onchip->rounds);
     strata_event **event = last != NULL ? last : first;
     if (onchip->table != NULL)
-        return strata_launch_event(bench->queue, onchip->kernel, grid,
-                                   STRATA_ARGS(strata_arg_slice(strata_all(onchip->table)),
-                                               strata_arg_u32(TABLE_ENTRIES), rounds, sums),
-                                   event);
+        return strata_launch_event(
+            bench->queue, onchip->kernel, grid,
+            STRATA_ARGS(strata_arg_slice(strata_all(onchip->table)), strata_arg_u32(TABLE_ENTRIES), rounds, sums),
+            event);
     return strata_launch_event(
         bench->queue, onchip->kernel, grid,
         STRATA_ARGS(strata_arg_u32(bench->kernels.slots), rounds, strata_arg_u32(LOCAL_DATA.seed), sums), event);

@@ -34,9 +34,9 @@ static enum strata_status put_strata(void *user, strata_event **first, strata_ev
     struct strata_bench *bench = user;
     (void)first;
     (void)last;
-    return strata_reduce_async(
-        bench->queue, STRATA_REDUCE(.op = STRATA_SUM, .type = STRATA_F32, .input = strata_all(bench->input)),
-        strata_sub(strata_all(bench->sums), 0, sizeof(float)), NULL);
+    return strata_reduce_async(bench->queue,
+                               STRATA_REDUCE(.op = STRATA_SUM, .type = STRATA_F32, .input = strata_all(bench->input)),
+                               strata_sub(strata_all(bench->sums), 0, sizeof(float)), NULL);
 }
 
 static enum strata_status measure_strata(struct strata_bench *bench, const struct strata_bench_case *what,
@@ -136,10 +136,10 @@ static enum strata_status measure_textbook(struct strata_bench *bench, const str
 }
 
 static const struct strata_bench_case cases[] = {
-    {"reduction.naive", "reduce", "naive tree", "bytes read: a tree of 256 in local memory, an element for each work-item",
-     0, measure_textbook},
-    {"reduction.strided", "reduce", "strided", "bytes read: 64 neighbouring elements for each work-item, so uncoalesced",
-     64, measure_textbook},
+    {"reduction.naive", "reduce", "naive tree",
+     "bytes read: a tree of 256 in local memory, an element for each work-item", 0, measure_textbook},
+    {"reduction.strided", "reduce", "strided",
+     "bytes read: 64 neighbouring elements for each work-item, so uncoalesced", 64, measure_textbook},
     {"reduction.strata", "reduce", "strata", "bytes read: strata_reduce, which leaves its result on the device", 0,
      measure_strata},
 };

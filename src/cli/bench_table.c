@@ -189,13 +189,13 @@ static void add_head(const struct strata_bench *bench, struct strata_text *text)
     strata_text_printf(text, "%s, driver %s\n", info->platform, info->driver_version);
     strata_text_printf(text, "%s of global memory", strata_format_bytes(bench->bytes, bytes, sizeof bytes));
     if (bench->exchange_bytes != bench->bytes)
-        strata_text_printf(text, ", %s of the host's",
+        strata_text_printf(text, ", %s between host and device",
                            strata_format_bytes(bench->exchange_bytes, bytes, sizeof bytes));
     strata_text_add(text, "; random data; every result checked\n\n");
 }
 
-/* How fast data passes that a kernel uses once, there and back: the copy, and then the kernel, which needs no copy where
- * it uses the host's memory in place. 0 when a figure is missing. */
+/* How fast data passes that a kernel uses once, there and back: the copy, and then the kernel, which needs no copy
+ * where it uses the host's memory in place. 0 when a figure is missing. */
 static double round_trip(const struct strata_bench *bench, const char *kind) {
     double seconds = 0;
     for (int back = 0; back < 2; back++) {
@@ -286,11 +286,13 @@ static void add_reasons(const struct strata_bench *bench, struct strata_text *te
 static void add_notes(const struct strata_bench *bench, struct strata_text *text) {
     strata_text_add(text, "\n");
     if (was_begun(bench, 0))
-        add_wrapped(text, "Medians. 5 % and 95 %: percentiles, or least and most of fewer than 20 rounds. Copy and local "
-                          "memory count bytes read plus bytes written.");
+        add_wrapped(text,
+                    "Medians. 5 % and 95 %: percentiles, or least and most of fewer than 20 rounds. Copy and local "
+                    "memory count bytes read plus bytes written.");
     if (strata_bench_find(bench, "wrapped.to-device") != NULL || strata_bench_find(bench, "shared.to-device") != NULL)
-        add_wrapped(text, "Pageable, pinned: a copy. Wrapped, shared: the hand-over, or where it moves nothing, a kernel's "
-                          "pass over the host's memory, in place or as it comes on use.");
+        add_wrapped(text,
+                    "Pageable, pinned: a copy. Wrapped, shared: the hand-over, or where it moves nothing, a kernel's "
+                    "pass over the host's memory, in place or as it comes on use.");
     if (any_marked(bench))
         add_wrapped(text, "*: other processes used the CPU in every round; the figure may be too low.");
     add_reasons(bench, text);

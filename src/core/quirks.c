@@ -10,7 +10,9 @@ static const struct strata_quirks rows[] = {
                "It runs kernels in the calling thread and stamps events with host time.",
      .serialise = true},
     {.platform = "rusticl",
-     .reason = "Start and end of an event are the same on llvmpipe, and every kernel has 0 bytes of private memory.",
+     .reason = "Start and end of an event are the same on llvmpipe, and every kernel has 0 bytes of private memory. clFinish "
+               "of 22.3.6 waits for what it flushes itself, so that host work could run before flushed commands end.",
+     .finish_forgets = true,
      .timer_note = "rusticl's event timer has no resolution: a command ends when it starts",
      .private_zero_is_unknown = true},
     {.platform = "Portable Computing Language",

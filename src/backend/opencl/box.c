@@ -98,6 +98,10 @@ static enum strata_status copy_box(struct strata_native_queue *native, const str
     set_origin(r.from, from, 0, 0);
     split_origin(r.to, to);
     split_origin(r.from, from);
+    /* Within one buffer the pitches must be equal (OpenCL 3.0, 5.2.2, clEnqueueCopyBufferRect). */
+    if (to->buffer && from->buffer && to->buffer->id == from->buffer->id &&
+        (to->box->row_pitch != from->box->row_pitch || to->box->layer_pitch != from->box->layer_pitch))
+        plain = false;
     uint64_t total = region[0] * region[1] * region[2];
     if (!plain || total > STRATA_CHUNK_BYTES || !fits(r.to, to, region) || !fits(r.from, from, region))
         return copy_rows(native, to, from, region, done);

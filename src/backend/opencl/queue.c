@@ -54,9 +54,21 @@ static enum strata_status flush(struct strata_native_queue *native) {
     return code == CL_SUCCESS ? STRATA_OK : strata_cl_fail(queue->device, code, "begin the queued work");
 }
 
+/* Waits for a marker behind everything. */
+static cl_int wait_for_marker(const struct strata_cl_queue *queue) {
+    const struct strata_cl_calls *cl = queue->device->cl;
+    cl_event event = NULL;
+    cl_int code = cl->EnqueueMarkerWithWaitList(queue->id, 0, NULL, &event);
+    if (code != CL_SUCCESS)
+        return code;
+    code = cl->WaitForEvents(1, &event);
+    cl->ReleaseEvent(event);
+    return code;
+}
+
 static enum strata_status finish(struct strata_native_queue *native) {
     struct strata_cl_queue *queue = queue_of(native);
-    cl_int code = queue->device->cl->Finish(queue->id);
+    cl_int code = queue->device->quirks->finish_forgets ? wait_for_marker(queue) : queue->device->cl->Finish(queue->id);
     return code == CL_SUCCESS ? STRATA_OK : strata_cl_fail(queue->device, code, "finish the queued work");
 }
 
