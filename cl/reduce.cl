@@ -102,10 +102,11 @@ KERNEL void reduce_tiles(GLOBAL const uchar *input, ulong offset, ulong count, u
 #if REDUCE_FORM == FORM_ITEM
     ulong tile = first_tile + (ulong)group_index() * TILES_PER_ITEM;
     ulong end = min(tile + TILES_PER_ITEM, first_tile + tile_count);
+    reduce_leaf best = identity_leaf();
     for (; tile < end; tile++) {
         GLOBAL const uchar *from = input + offset + tile * TILE_BYTES;
         ulong left = count - tile * TILE;
-        reduce_leaf leaf = left >= TILE ? item_tile(from) : item_partial_tile(from, (uint)left);
+        reduce_leaf leaf = left >= TILE ? item_tile(from, &best) : item_partial_tile(from, (uint)left);
         reduce_record record = record_of(leaf, (base_tile + tile) * TILE);
         if (is_last)
             store_result(result + result_offset, record);

@@ -70,7 +70,8 @@ INLINE float16 lanes16(GLOBAL const uchar *tile, uint k) {
     return fold(fold(columns(from), columns(from + 64)), fold(columns(from + 128), columns(from + 192)));
 }
 
-FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile) {
+FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile, reduce_leaf *best) {
+    (void)best;
     /* In the order of memory, the tile's first half and then, for the first halving, its second. */
 #define FIRST(k) float16 lanes_##k = lanes16(tile, k)
 #define SECOND(k) lanes_##k = COMBINE_VALUES(lanes_##k, lanes16(tile, k + 8))
@@ -123,7 +124,8 @@ INLINE double8 lanes8(GLOBAL const uchar *tile, uint k) {
     return COMBINE_VALUES(even, odd);
 }
 
-FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile) {
+FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile, reduce_leaf *best) {
+    (void)best;
     /* In the order of memory, the tile's first half and then, for the first halving, its second. */
 #define FIRST(k) double8 lanes_##k = lanes8(tile, k)
 #define SECOND(k) lanes_##k = COMBINE_VALUES(lanes_##k, lanes8(tile, k + 16))
@@ -250,27 +252,40 @@ FUNCTION uint index_of(GLOBAL const uchar *tile, reduce_value key) {
 }
 #endif
 
-FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile) {
+FUNCTION reduce_value best_or_total(GLOBAL const uchar *tile) {
     value_block row0 = values_at(tile);
     value_block row1 = values_at(tile + ROW_BYTES);
     value_block row2 = values_at(tile + 2 * ROW_BYTES);
     value_block row3 = values_at(tile + 3 * ROW_BYTES);
     for (uint i = 64; i < ROW_BYTES; i += 64) {
+        prefetch_next_tile(tile + i);
         row0 = COMBINE_BLOCKS(row0, values_at(tile + i));
         row1 = COMBINE_BLOCKS(row1, values_at(tile + ROW_BYTES + i));
         row2 = COMBINE_BLOCKS(row2, values_at(tile + 2 * ROW_BYTES + i));
         row3 = COMBINE_BLOCKS(row3, values_at(tile + 3 * ROW_BYTES + i));
     }
-    reduce_value value = fold_block(COMBINE_BLOCKS(COMBINE_BLOCKS(row0, row1), COMBINE_BLOCKS(row2, row3)));
-#if IS_ARG
-    reduce_leaf leaf;
-    leaf.x = value;
-    leaf.y = index_of(tile, value);
-    return leaf;
-#else
-    return value;
-#endif
+    return fold_block(COMBINE_BLOCKS(COMBINE_BLOCKS(row0, row1), COMBINE_BLOCKS(row2, row3)));
 }
+
+#if IS_ARG
+/* The index is looked for only where the tile beats the best that its work-item had before: else the tile cannot hold
+ * the answer, since the former best has the lower index, and 0 does for an index. */
+FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile, reduce_leaf *best) {
+    reduce_leaf leaf;
+    leaf.x = best_or_total(tile);
+    leaf.y = 0;
+    if (best->y == NO_INDEX || IS_BETTER(leaf.x, best->x)) {
+        leaf.y = index_of(tile, leaf.x);
+        *best = leaf;
+    }
+    return leaf;
+}
+#else
+FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile, reduce_leaf *best) {
+    (void)best;
+    return best_or_total(tile);
+}
+#endif
 
 #endif
 #endif

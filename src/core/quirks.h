@@ -12,6 +12,7 @@ struct strata_quirks {
     bool finish_forgets;          /* clFinish does not wait for what was flushed before */
     bool private_zero_is_unknown; /* answers 0 bytes of private memory for every kernel */
     bool host_memory_is_device;   /* a CPU device that uses aligned host memory in place, whatever its size */
+    bool slow_vectors;            /* compiles straight-line code with wide vectors for minutes */
     bool device_order;            /* kernels can order memory for the whole device: see arrive in cl/portable.h */
     bool pinned_is_pinned;        /* CL_MEM_ALLOC_HOST_PTR was measured to be page-locked */
 };

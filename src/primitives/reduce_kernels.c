@@ -22,7 +22,8 @@
 enum form { FORM_GROUP = 1, FORM_ITEM = 2 };
 
 static enum form form_of(const strata_device *device) {
-    return device->info.type == STRATA_DEVICE_CPU ? FORM_ITEM : FORM_GROUP;
+    bool is_cpu = device->info.type == STRATA_DEVICE_CPU && !strata_quirks_of(device->info.platform)->slow_vectors;
+    return is_cpu ? FORM_ITEM : FORM_GROUP;
 }
 
 /* The largest power of two, up to 16, that divides the place where a slice begins. */

@@ -121,7 +121,8 @@ static inline bool reference_better(enum strata_type type, const void *data, boo
 }
 
 /* The bits of the result in the low bytes; `count` is not 0. */
-static inline uint64_t reference_reduce(enum strata_reduce_op op, enum strata_type type, const void *data, size_t count) {
+static inline uint64_t reference_reduce(enum strata_reduce_op op, enum strata_type type, const void *data,
+                                        size_t count) {
     bool is_float = type == STRATA_F32 || type == STRATA_F64;
     if (op == STRATA_SUM || op == STRATA_PRODUCT) {
         if (is_float) {

@@ -1,4 +1,4 @@
-/* Reductions: every operation and type to the bit, the policy for special values, pieces, offsets, threads, refusals. */
+/* Reductions: every operation and type to the bit, special values, pieces, offsets, threads, refusals. */
 #include "contract.h"
 
 #include "reduce_reference.h"
@@ -49,8 +49,8 @@ static float as_f32(uint64_t bits) {
     return value;
 }
 
-static void assert_bits(uint64_t found, uint64_t expected, enum strata_reduce_op op, enum strata_type type, size_t count,
-                        int input) {
+static void assert_bits(uint64_t found, uint64_t expected, enum strata_reduce_op op, enum strata_type type,
+                        size_t count, int input) {
     if (found != expected)
         print_error("operation %d of %zu %s, input %d: %016llx, expected %016llx\n", (int)op, count,
                     strata_type_name(type), input, (unsigned long long)found, (unsigned long long)expected);

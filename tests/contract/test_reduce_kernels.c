@@ -72,8 +72,8 @@ static uint64_t run(struct trial *trial, bool split) {
     return bits;
 }
 
-/* All local sizes with one program, and one or two with each other: PoCL compiles a kernel anew for every local size, so
- * there every other program has to do, too. */
+/* All local sizes with one program, and one or two with each other: PoCL compiles a kernel anew for every local size,
+ * so there every other program has to do, too. */
 static void try_sizes(struct trial *trial, const char *data) {
     static const uint64_t locals[] = {256, 1, 7, 100, 64, 3, 48, 255, 12, 6};
     static const uint64_t counts[] = {MOST, 1, 6, 4097, 1025, 2049, 2048, 4096, 8192};

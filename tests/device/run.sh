@@ -60,7 +60,7 @@ step build ninja -C "$build"
 export STRATA_DEVICE=$device
 step contract meson test -C "$build" --suite contract --suite unit --print-errorlogs --timeout-multiplier 3
 lines=60 step info "$build/strata" info
-lines=80 step bench "$build/strata" bench --json "$results/bench.json"
+lines=80 step bench timeout 200 "$build/strata" bench --json "$results/bench.json"
 
 sums() {
     head -c 64000000 /dev/urandom >"$build/random.i32"

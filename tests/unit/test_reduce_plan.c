@@ -43,7 +43,8 @@ static void counts_beyond_32_bits(void **state) {
     assert_levels(UINT64_C(1) << 36, 4, 3, (const uint64_t[]){16777216, 4096, 1});
     assert_levels((UINT64_C(1) << 36) + 1, 4, 4, (const uint64_t[]){16777217, 4097, 2, 1});
     assert_levels(UINT64_C(1) << 40, 8, 4, (const uint64_t[]){536870912, 262144, 128, 1});
-    assert_levels(UINT64_MAX / 4, 4, 6, (const uint64_t[]){UINT64_C(1) << 50, UINT64_C(1) << 38, 67108864, 16384, 4, 1});
+    assert_levels(UINT64_MAX / 4, 4, 6,
+                  (const uint64_t[]){UINT64_C(1) << 50, UINT64_C(1) << 38, 67108864, 16384, 4, 1});
     assert_levels(UINT64_MAX / 8, 8, 6,
                   (const uint64_t[]){UINT64_C(1) << 50, UINT64_C(1) << 39, UINT64_C(1) << 28, 131072, 64, 1});
 }
