@@ -70,6 +70,32 @@ enum strata_status strata_cl_read(struct strata_native_queue *queue, struct stra
     return status;
 }
 
+/* One side is a cl_mem, and the other's address is where that is read to or written from. Coarse-grained SVM is the
+ * host's only while it is mapped (OpenCL 3.0, 5.6.1), so the range is mapped around the command. */
+static enum strata_status copy_mixed(struct strata_cl_queue *queue, struct strata_cl_buffer *destination,
+                                     uint64_t destination_offset, struct strata_cl_buffer *source,
+                                     uint64_t source_offset, uint64_t bytes, struct strata_native_event **done) {
+    const struct strata_cl_calls *cl = queue->device->cl;
+    bool is_read = destination->storage != STRATA_CL_MEM;
+    struct strata_cl_buffer *shared = is_read ? destination : source;
+    char *address = shared->pointer + (is_read ? destination_offset : source_offset);
+    bool mapped = shared->storage == STRATA_CL_SVM;
+    enum strata_status status = STRATA_OK;
+    if (mapped)
+        status = strata_cl_enqueued(queue,
+                                    cl->EnqueueSVMMap(queue->id, CL_FALSE, is_read ? CL_MAP_WRITE : CL_MAP_READ, address,
+                                                      (size_t)bytes, 0, NULL, NULL),
+                                    "map shared memory", NULL, NULL);
+    if (status == STRATA_OK)
+        status = is_read ? read_piece(queue, source, source_offset, bytes, address, mapped ? NULL : done)
+                         : write_piece(queue, destination, destination_offset, bytes, address, mapped ? NULL : done);
+    if (status != STRATA_OK || !mapped)
+        return status;
+    cl_event event = NULL;
+    cl_int code = cl->EnqueueSVMUnmap(queue->id, address, 0, NULL, done ? &event : NULL);
+    return strata_cl_enqueued(queue, code, "unmap shared memory", event, done);
+}
+
 enum strata_status strata_cl_copy(struct strata_native_queue *native, struct strata_native_buffer *native_destination,
                                   uint64_t destination_offset, struct strata_native_buffer *native_source,
                                   uint64_t source_offset, uint64_t bytes, struct strata_native_event **done) {
@@ -78,11 +104,8 @@ enum strata_status strata_cl_copy(struct strata_native_queue *native, struct str
     if (destination->storage != STRATA_CL_MEM && source->storage != STRATA_CL_MEM)
         return copy_addresses(queue, destination->storage, destination->pointer + destination_offset,
                               source->pointer + source_offset, bytes, done);
-    /* One side is a cl_mem: the other's address is where it is written to or read from. */
-    if (destination->storage != STRATA_CL_MEM)
-        return read_piece(queue, source, source_offset, bytes, destination->pointer + destination_offset, done);
-    if (source->storage != STRATA_CL_MEM)
-        return write_piece(queue, destination, destination_offset, bytes, source->pointer + source_offset, done);
+    if (destination->storage != STRATA_CL_MEM || source->storage != STRATA_CL_MEM)
+        return copy_mixed(queue, destination, destination_offset, source, source_offset, bytes, done);
     cl_event event = NULL;
     cl_int code = queue->device->cl->EnqueueCopyBuffer(queue->id, source->id, destination->id, (size_t)source_offset,
                                                        (size_t)destination_offset, (size_t)bytes, 0, NULL,
