@@ -55,7 +55,8 @@ void contract_gate_put(struct contract_gate *gate, strata_queue *queue); /* retu
 void contract_gate_open(struct contract_gate *gate);                     /* and goes on */
 void contract_gate_release(struct contract_gate *gate);
 
-/* Resident memory of the process in bytes. */
+/* Resident memory of the process in bytes; 0 under a sanitizer, which keeps freed memory back, so that nothing can be
+ * told by it. */
 uint64_t contract_resident_bytes(void);
 
 /* Threads of the process. */
