@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define ROUNDS 31
 
@@ -49,13 +50,16 @@ int main(int argc, char **argv) {
     struct bench bench = {.count = (size_t)1 << (argc > 2 ? atoi(argv[2]) : 26)};
     strata_device *device = NULL;
     size_t bytes = bench.count * sizeof(float);
-    bench.host = aligned_alloc(4096, bytes);
+    bench.host = aligned_alloc((size_t)2 << 20, bytes);
     if (!bench.host || strata_device_open(argc > 1 ? argv[1] : "cpu", NULL, &device) != STRATA_OK ||
         strata_buffer_create(device, STRATA_BUFFER(.bytes = bytes, .name = "data"), &bench.data) != STRATA_OK) {
         fprintf(stderr, "vs_openmp: %s\n", strata_last_error()->message);
         return 1;
     }
     bench.queue = strata_device_queue(device);
+#ifdef MADV_HUGEPAGE
+    madvise(bench.host, bytes, MADV_HUGEPAGE); /* as strata's own memory on PoCL: the peer is not to lose by its pages */
+#endif
     measure_fill_f32(bench.host, bench.count, 1);
     for (size_t i = 0; i < bench.count; i++)
         bench.expected += (double)bench.host[i];
