@@ -18,9 +18,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 Phase = collections.namedtuple("Phase", "title folder options suites sanitizers patience")
 Phase.__new__.__defaults__ = ([], "", 1)
 
+# Fortified, as distributions build: the C library then ends a program that overruns a buffer it knows the size of.
 # rusticl is left out under ThreadSanitizer: its locks cannot be seen, so that a report means nothing, and it is slow.
 PHASES = [
-    Phase("all tests, and the kernels under Oclgrind's checks", "", []),
+    Phase("all tests, and the kernels under Oclgrind's checks", "", ["-Dc_args=-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=2"]),
     Phase("AddressSanitizer and UndefinedBehaviorSanitizer", "asan", ["-Db_sanitize=address,undefined"],
           ["unit", "contract"], "address,undefined", 3),
     Phase("ThreadSanitizer", "tsan", ["-Db_sanitize=thread", "-Dtest_runtimes=pocl,oclgrind"],

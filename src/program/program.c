@@ -152,7 +152,7 @@ static enum strata_status build_new(struct strata_cache *cache, const struct str
         status = strata_metadata_collect(program, &metadata);
     if (status == STRATA_OK && !strata_metadata_apply(program, metadata.data, metadata.length))
         status = strata_fail_host_memory(metadata.length, "a program's kernels");
-    if (status == STRATA_OK && cache)
+    if (status == STRATA_OK && cache && program->kernel_count > 0)
         store(cache, key, program, &metadata);
     strata_text_release(&metadata);
     return status;

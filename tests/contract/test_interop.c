@@ -4,8 +4,11 @@
 #include "strata/opencl.h"
 #include "strata/transfer.h"
 
+#include <time.h>
+
 static cl_device_id id;
 static cl_context context;
+static cl_mem watched;
 
 static cl_uint context_references(void) {
     cl_uint count = 0;
@@ -13,10 +16,22 @@ static cl_uint context_references(void) {
     return count;
 }
 
-static cl_uint memory_references(cl_mem memory) {
+static cl_uint watched_references(void) {
     cl_uint count = 0;
-    assert_int_equal(clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof count, &count, NULL), CL_SUCCESS);
+    assert_int_equal(clGetMemObjectInfo(watched, CL_MEM_REFERENCE_COUNT, sizeof count, &count, NULL), CL_SUCCESS);
     return count;
+}
+
+/* A runtime's own thread may still hold an event, and by it the context, for a moment after the event is complete: rusticl
+ * does. What is never given back stays above the count for as long as is waited. */
+static bool comes_down(cl_uint (*count)(void), cl_uint least) {
+    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    for (int i = 0; i < 1000; i++) {
+        if (count() <= least)
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
 }
 
 static cl_command_queue make_queue(cl_command_queue_properties properties) {
@@ -67,9 +82,10 @@ static void test_over_the_callers_queue(void **state) {
         CHECK(strata_fill(queue, strata_all(buffer), "e", 1));
         strata_buffer_destroy(&buffer);
         strata_device_close(&device);
-        assert_int_equal(memory_references(memory), 1);
+        watched = memory;
+        assert_true(comes_down(watched_references, 1));
         clReleaseMemObject(memory);
-        assert_true(context_references() <= before);
+        assert_true(comes_down(context_references, before));
     }
 }
 
@@ -104,7 +120,8 @@ static void test_parts_of_one_parent(void **state) {
     strata_device_close(&device);
     clReleaseMemObject(parts[0]);
     clReleaseMemObject(parts[1]);
-    assert_int_equal(memory_references(parent), 1);
+    watched = parent;
+    assert_true(comes_down(watched_references, 1));
     clReleaseMemObject(parent);
 }
 

@@ -2,6 +2,7 @@
  * at once with its own status; and what a process without any device is told. */
 #include "contract.h"
 
+#include "strata/opencl.h"
 #include "strata/transfer.h"
 
 #include <signal.h>
@@ -110,7 +111,13 @@ static void test_no_device(void **state) {
     (void)state;
     char folder[] = "/tmp/strata-vendors-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
-    assert_int_equal(run_job("no device", folder), 0);
+    int outcome = run_job("no device", folder);
+    if (outcome == CONTRACT_SKIPPED) {
+        rmdir(folder);
+        print_message("skipped: this ICD loader looks for drivers beside OCL_ICD_VENDORS too\n");
+        skip();
+    }
+    assert_int_equal(outcome, 0);
     snprintf(path, sizeof path, "%s/broken.icd", folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -144,7 +151,11 @@ static int open_in_child(void) {
     return 0;
 }
 
+/* CONTRACT_SKIPPED where the loader itself still has platforms, in spite of the vendors folder that it was given. */
 static int job_no_device(const char *part) {
+    cl_uint platforms = 0;
+    if (clGetPlatformIDs(0, NULL, &platforms) == CL_SUCCESS && platforms > 0)
+        return CONTRACT_SKIPPED;
     enum strata_status status = strata_device_open(NULL, NULL, &device);
     bool right = status == STRATA_NO_DEVICE && strstr(strata_last_error()->message, part) &&
                  strstr(strata_last_error()->message, "vendors directory");

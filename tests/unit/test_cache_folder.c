@@ -37,8 +37,8 @@ static void assert_off(const char *wish, const char *words) {
 
 static void the_folder_is_chosen_in_order(void **state) {
     (void)state;
-    char root[SCRATCH_PATH], home[SCRATCH_PATH], cache_home[SCRATCH_PATH], own[SCRATCH_PATH], path[SCRATCH_PATH + 32];
-    assert_non_null(realpath(scratch.folder, root));
+    char *root = realpath(scratch.folder, NULL), home[SCRATCH_PATH], cache_home[SCRATCH_PATH], own[SCRATCH_PATH], path[SCRATCH_PATH + 32];
+    assert_non_null(root);
     snprintf(home, sizeof home, "%.900s/home of me", root);
     snprintf(cache_home, sizeof cache_home, "%.900s/cache", root);
     snprintf(own, sizeof own, "%.900s/own/deep/er", root);
@@ -69,6 +69,7 @@ static void the_folder_is_chosen_in_order(void **state) {
     setenv("HOME", "", 1);
     assert_off(NULL, "none of STRATA_CACHE_DIR, XDG_CACHE_HOME and HOME");
     assert_false(exists("relative"));
+    free(root);
 }
 
 static void missing_folders_are_made_for_this_user_alone(void **state) {

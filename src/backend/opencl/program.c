@@ -111,11 +111,17 @@ static enum strata_status get_binary(struct strata_native_program *native, struc
 
 static enum strata_status kernel_names(struct strata_native_program *native, struct strata_text *names) {
     struct strata_cl_program *program = program_of(native);
-    size_t size = 0;
-    cl_int code = program->device->cl->GetProgramInfo(program->id, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size);
+    size_t size = 0, count = 0;
+    const struct strata_cl_calls *cl = program->device->cl;
+    /* Not asked for names where there are none: NVIDIA's runtime has been seen to crash on such programs. */
+    cl_int code = cl->GetProgramInfo(program->id, CL_PROGRAM_NUM_KERNELS, sizeof count, &count, NULL);
+    if (code == CL_SUCCESS && count == 0)
+        return STRATA_OK;
+    if (code == CL_SUCCESS)
+        code = cl->GetProgramInfo(program->id, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size);
     char *list = code == CL_SUCCESS ? strata_host_allocate(&program->device->hooks, size + 1) : NULL;
     if (list)
-        code = program->device->cl->GetProgramInfo(program->id, CL_PROGRAM_KERNEL_NAMES, size, list, NULL);
+        code = cl->GetProgramInfo(program->id, CL_PROGRAM_KERNEL_NAMES, size, list, NULL);
     if (code == CL_SUCCESS && list) {
         for (char *at = list; *at;) {
             size_t length = strcspn(at, ";");
