@@ -16,13 +16,15 @@
 #define MILLISECONDS UINT64_C(1000000)
 
 /* A block is long enough for the system's ticks of 10 ms to tell who had the CPU. */
-static const struct strata_bench_pace quick_pace = {.round = 10 * MILLISECONDS,
+static const struct strata_bench_pace quick_pace = {.warm = 100 * MILLISECONDS,
+                                                    .round = 10 * MILLISECONDS,
                                                     .block = 250 * MILLISECONDS,
                                                     .target = 250 * MILLISECONDS,
                                                     .limit = 2000 * MILLISECONDS,
                                                     .retry = 5000 * MILLISECONDS,
                                                     .least = 5};
-static const struct strata_bench_pace full_pace = {.round = 20 * MILLISECONDS,
+static const struct strata_bench_pace full_pace = {.warm = 300 * MILLISECONDS,
+                                                   .round = 20 * MILLISECONDS,
                                                    .block = 400 * MILLISECONDS,
                                                    .target = 2000 * MILLISECONDS,
                                                    .limit = 6000 * MILLISECONDS,

@@ -68,6 +68,7 @@ enum strata_bench_form {
 
 /* How long to measure, in nanoseconds. */
 struct strata_bench_pace {
+    uint64_t warm;   /* of the warm-up, at least */
     uint64_t round;  /* a round has as many passes as fill this */
     uint64_t block;  /* so many rounds together are long enough to tell whether other processes had the CPU */
     uint64_t target; /* of all rounds of a figure */

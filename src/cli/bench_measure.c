@@ -82,20 +82,24 @@ enum strata_status strata_bench_probe(struct strata_bench *bench, const struct s
     return status;
 }
 
-/* How many passes fill a round. The passes that find out are the warm-up. */
-static enum strata_status calibrate(struct strata_bench *bench, const struct strata_bench_pass *pass,
-                                    uint32_t *passes) {
+/* How many passes fill a round. The passes that find out are the warm-up, which goes on for as long as the pace says:
+ * a processor that was idle takes its time to be fast. */
+static enum strata_status warm_up(struct strata_bench *bench, const struct strata_bench_pass *pass, uint32_t *passes) {
     double seconds, wanted = (double)bench->pace.round / 1e9;
+    uint64_t begun = strata_bench_now();
     enum strata_status status = run_passes(bench, pass, 1, &seconds, NULL);
     *passes = 1;
-    if (pass->before != NULL)
-        return status;
-    for (int i = 0; status == STRATA_OK && i < 3; i++) {
+    for (int i = 0; status == STRATA_OK && pass->before == NULL && i < 3; i++) {
         status = run_passes(bench, pass, *passes, &seconds, NULL);
         if (seconds >= wanted * 0.7)
             break;
         double more = seconds > 0 ? ceil(wanted / seconds * *passes) : PASSES_MOST;
         *passes = more < PASSES_MOST ? (uint32_t)more : PASSES_MOST;
+    }
+    while (status == STRATA_OK && strata_bench_now() - begun < bench->pace.warm) {
+        status = stop_if_interrupted();
+        if (status == STRATA_OK)
+            status = run_passes(bench, pass, *passes, &seconds, NULL);
     }
     return status;
 }
@@ -178,7 +182,7 @@ enum strata_status strata_bench_measure(struct strata_bench *bench, const struct
     figure->bytes = pass->bytes;
     enum strata_status status = stop_if_interrupted();
     if (status == STRATA_OK)
-        status = calibrate(bench, pass, &figure->passes);
+        status = warm_up(bench, pass, &figure->passes);
     if (status == STRATA_OK)
         status = collect(bench, pass, figure->passes, &rounds);
     if (status == STRATA_OK)
