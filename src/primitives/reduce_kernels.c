@@ -4,6 +4,7 @@
 #include "memory/buffer.h"
 #include "primitives/reduce.h"
 #include "primitives/state.h"
+#include "program/program.h"
 
 #include <stdio.h>
 
@@ -13,8 +14,8 @@
 /* cl/reduce.cl has the same. */
 #define TILES_PER_ITEM 16
 
-/* A count in every group costs more than a launch saves when the groups are more than one wave: measured on an H200, 256
- * tiles 19.6 us fused and 22.8 us in two launches, 65,536 tiles 365 and 291 us. */
+/* A count in every group costs more than a launch saves when the groups are more than one wave: measured on an H200,
+ * 256 tiles 19.6 us fused and 22.8 us in two launches, 65,536 tiles 365 and 291 us. */
 #define MOST_FUSED_TILES 512
 
 /* GROUP: a work-group of up to 256 work-items per tile. ITEM: one work-item takes tile after tile, for CPU devices,
@@ -35,8 +36,8 @@ static unsigned alignment_of(strata_slice slice) {
     return alignment;
 }
 
-/* What the loads count on: 16 bytes, whole elements or nothing, so that few programs are built. CPU devices gain nothing
- * from more than whole elements. */
+/* What the loads count on: 16 bytes, whole elements or nothing, so that few programs are built. CPU devices gain
+ * nothing from more than whole elements. */
 static unsigned useful_alignment(const strata_device *device, enum strata_type type, unsigned alignment) {
     unsigned element = (unsigned)strata_type_size(type);
     if (alignment < element)
@@ -51,8 +52,8 @@ static bool can_order(const strata_device *device) {
     return form_of(device) == FORM_GROUP && strata_quirks_of(device->info.platform)->device_order;
 }
 
-static enum strata_status get_kernel(strata_device *device, const struct strata_reduction *reduction, unsigned alignment,
-                                     enum kernel which, strata_kernel **kernel) {
+static enum strata_status get_kernel(strata_device *device, const struct strata_reduction *reduction,
+                                     unsigned alignment, enum kernel which, strata_kernel **kernel) {
     unsigned useful = useful_alignment(device, reduction->type, alignment);
     uint32_t key = (uint32_t)reduction->op | (uint32_t)reduction->type << 8 | useful << 16 | (uint32_t)which << 24;
     *kernel = strata_primitives_find(device, key);
@@ -76,19 +77,10 @@ static strata_grid grid_of(uint64_t groups, uint64_t items) {
     return strata_grid_local(strata_grid_1d(groups * items), items, 1, 1);
 }
 
-/* A kernel argument must begin at the device's base alignment: the slice from the last such place on, and how far in it
- * the wanted bytes begin. */
-static strata_slice align_down(strata_slice slice, uint64_t *inside) {
-    const strata_buffer *buffer = slice.buffer;
-    uint64_t over = (buffer->root_offset + slice.offset) % buffer->device->info.base_alignment;
-    *inside = over < slice.offset ? over : slice.offset;
-    return (strata_slice){slice.buffer, slice.offset - *inside, slice.bytes + *inside};
-}
-
 /* The scratch as an argument; where nothing goes to it, the result's place stands in, since null pointers to global
  * memory are refused by some runtimes. */
-static strata_slice scratch_of(const struct strata_reduction *reduction, strata_slice result) {
-    return reduction->scratch ? strata_all(reduction->scratch) : result;
+static strata_slice scratch_of(const struct strata_reduction *reduction) {
+    return reduction->scratch ? strata_all(reduction->scratch) : reduction->result;
 }
 
 enum strata_status strata_reduce_put_tiles(strata_queue *queue, const struct strata_reduction *reduction,
@@ -100,18 +92,17 @@ enum strata_status strata_reduce_put_tiles(strata_queue *queue, const struct str
     if (status != STRATA_OK)
         return status;
     uint64_t items = group_items(device, kernel), per_group = form_of(device) == FORM_ITEM ? TILES_PER_ITEM : 1;
-    uint64_t count = piece.bytes / strata_type_size(reduction->type), inside, result_inside;
+    uint64_t count = piece.bytes / strata_type_size(reduction->type);
     uint64_t tiles = count / plan->elements_per_tile + (count % plan->elements_per_tile != 0);
-    strata_slice input = align_down(piece, &inside), result = align_down(reduction->result, &result_inside);
     for (uint64_t first = 0; first < tiles && status == STRATA_OK;) {
         struct strata_reduce_launch launch = strata_reduce_launch_make(first, tiles, per_group, items, INT32_MAX);
-        status = strata_launch(queue, kernel, grid_of(launch.groups, items),
-                               STRATA_ARGS(strata_arg_slice(input), strata_arg_u64(inside), strata_arg_u64(count),
-                                           strata_arg_u64(first), strata_arg_u64(launch.tiles), strata_arg_u64(base_tile),
-                                           strata_arg_slice(scratch_of(reduction, result)),
-                                           strata_arg_u64(plan->region[0]), strata_arg_u64(plan->records[0]),
-                                           strata_arg_slice(result), strata_arg_u64(result_inside),
-                                           strata_arg_u32(plan->levels == 1)));
+        status = strata_launch_own(
+            queue, kernel, grid_of(launch.groups, items),
+            STRATA_ARGS(strata_arg_slice(piece), strata_arg_u64(piece.offset), strata_arg_u64(count),
+                        strata_arg_u64(first), strata_arg_u64(launch.tiles), strata_arg_u64(base_tile),
+                        strata_arg_slice(scratch_of(reduction)), strata_arg_u64(plan->region[0]),
+                        strata_arg_u64(plan->records[0]), strata_arg_slice(reduction->result),
+                        strata_arg_u64(reduction->result.offset), strata_arg_u32(plan->levels == 1)));
         first += launch.tiles;
     }
     return status;
@@ -121,19 +112,17 @@ static enum strata_status put_level(strata_queue *queue, const struct strata_red
                                     strata_kernel *kernel, uint64_t items) {
     const struct strata_reduce_plan *plan = &reduction->plan;
     bool last = level + 1 == plan->levels;
-    uint64_t result_inside;
-    strata_slice result = align_down(reduction->result, &result_inside);
     enum strata_status status = STRATA_OK;
     for (uint64_t first = 0; first < plan->records[level] && status == STRATA_OK;) {
         struct strata_reduce_launch launch =
             strata_reduce_launch_make(first, plan->records[level], 1, items, INT32_MAX);
-        status = strata_launch(queue, kernel, grid_of(launch.groups, items),
-                               STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)),
-                                           strata_arg_u64(plan->region[level - 1]),
-                                           strata_arg_u64(plan->records[level - 1]), strata_arg_u64(first),
-                                           strata_arg_u64(plan->region[level]), strata_arg_u64(plan->records[level]),
-                                           strata_arg_slice(result), strata_arg_u64(result_inside),
-                                           strata_arg_u32(last)));
+        status = strata_launch_own(
+            queue, kernel, grid_of(launch.groups, items),
+            STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)), strata_arg_u64(plan->region[level - 1]),
+                        strata_arg_u64(plan->records[level - 1]), strata_arg_u64(first),
+                        strata_arg_u64(plan->region[level]), strata_arg_u64(plan->records[level]),
+                        strata_arg_slice(reduction->result), strata_arg_u64(reduction->result.offset),
+                        strata_arg_u32(last)));
         first += launch.tiles;
     }
     return status;
@@ -161,31 +150,27 @@ bool strata_reduce_can_fuse(const strata_device *device, const struct strata_red
 static enum strata_status put_records_fused(strata_queue *queue, const struct strata_reduction *reduction,
                                             strata_buffer *counters) {
     strata_kernel *kernel = NULL;
-    uint64_t result_inside;
-    strata_slice result = align_down(reduction->result, &result_inside);
     enum strata_status status = get_kernel(queue->device, reduction, MOST_ALIGNMENT, KERNEL_RECORDS_FUSED, &kernel);
     if (status != STRATA_OK)
         return status;
-    return strata_launch(queue, kernel, grid_of(reduction->plan.records[1], group_items(queue->device, kernel)),
-                         STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)),
-                                     strata_arg_u64(reduction->plan.records[0]), strata_arg_slice(strata_all(counters)),
-                                     strata_arg_slice(result), strata_arg_u64(result_inside)));
+    return strata_launch_own(queue, kernel, grid_of(reduction->plan.records[1], group_items(queue->device, kernel)),
+                             STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)),
+                                         strata_arg_u64(reduction->plan.records[0]),
+                                         strata_arg_slice(strata_all(counters)), strata_arg_slice(reduction->result),
+                                         strata_arg_u64(reduction->result.offset)));
 }
 
 static enum strata_status put_all_fused(strata_queue *queue, const struct strata_reduction *reduction,
                                         strata_slice slice, strata_buffer *counters) {
     strata_kernel *kernel = NULL;
-    uint64_t inside, result_inside;
-    strata_slice input = align_down(slice, &inside), result = align_down(reduction->result, &result_inside);
     enum strata_status status = get_kernel(queue->device, reduction, alignment_of(slice), KERNEL_FUSED, &kernel);
     if (status != STRATA_OK)
         return status;
-    return strata_launch(queue, kernel, grid_of(reduction->plan.records[0], group_items(queue->device, kernel)),
-                         STRATA_ARGS(strata_arg_slice(input), strata_arg_u64(inside),
-                                     strata_arg_u64(reduction->plan.count),
-                                     strata_arg_slice(strata_all(reduction->scratch)),
-                                     strata_arg_slice(strata_all(counters)), strata_arg_slice(result),
-                                     strata_arg_u64(result_inside)));
+    return strata_launch_own(
+        queue, kernel, grid_of(reduction->plan.records[0], group_items(queue->device, kernel)),
+        STRATA_ARGS(strata_arg_slice(slice), strata_arg_u64(slice.offset), strata_arg_u64(reduction->plan.count),
+                    strata_arg_slice(strata_all(reduction->scratch)), strata_arg_slice(strata_all(counters)),
+                    strata_arg_slice(reduction->result), strata_arg_u64(reduction->result.offset)));
 }
 
 enum strata_status strata_reduce_put_fused(strata_queue *queue, const struct strata_reduction *reduction,
