@@ -6,26 +6,35 @@
 
 static const struct strata_quirks rows[] = {
     {.platform = "Oclgrind",
-     .reason = "Its interpreter keeps global state: two threads inside it corrupt each other (jrprice/Oclgrind#28, #202). "
-               "It runs kernels in the calling thread and stamps events with host time.",
+     .reason =
+         "Its interpreter keeps global state: two threads inside it corrupt each other (jrprice/Oclgrind#28, #202). "
+         "It runs kernels in the calling thread and stamps events with host time.",
      .serialise = true},
     {.platform = "rusticl",
-     .reason = "Start and end of an event are the same on llvmpipe, and every kernel has 0 bytes of private memory. clFinish "
-               "of 22.3.6 waits for what it flushes itself, so that host work could run before flushed commands end. Its "
-               "compiler takes 95 s for the reduction's form for CPU devices, and 0.2 s for the one for GPUs.",
+     .reason =
+         "Start and end of an event are the same on llvmpipe, and every kernel has 0 bytes of private memory. clFinish "
+         "of 22.3.6 waits for what it flushes itself, so that host work could run before flushed commands end. Its "
+         "compiler takes 95 s for the reduction's form for CPU devices, and 0.2 s for the one for GPUs.",
      .finish_forgets = true,
      .slow_vectors = true,
      .timer_note = "rusticl's event timer has no resolution: a command ends when it starts",
      .private_zero_is_unknown = true},
     {.platform = "Portable Computing Language",
-     .reason = "Its CPU devices use CL_MEM_USE_HOST_PTR memory in place, so strata can align it to pages and ask for huge "
-               "ones; the runtime's own are aligned to 128 bytes and touched page by page.",
+     .reason =
+         "Its CPU devices use CL_MEM_USE_HOST_PTR memory in place, so strata can align it to pages and ask for huge "
+         "ones; the runtime's own are aligned to 128 bytes and touched page by page.",
      .host_memory_is_device = true},
     {.platform = "NVIDIA CUDA",
      .reason = "CL_MEM_ALLOC_HOST_PTR transfers at the link's full speed (55 GB/s on an H200, pageable 6 to 11). Its "
-               "compiler takes PTX, which orders memory for the whole device where OpenCL C 1.2 cannot.",
+               "compiler takes PTX, which orders memory for the whole device where OpenCL C 1.2 cannot. Release of a "
+               "sub-buffer "
+               "crashes in driver 580.159.04 when another one that lives overlaps it from a different start. A fill of "
+               "4-byte patterns fails there (-9999) in a buffer of 16 GiB and not in one of 8 GiB, where a pattern's "
+               "number still fits 31 bits.",
      .device_order = true,
-     .pinned_is_pinned = true},
+     .pinned_is_pinned = true,
+     .parts_clash = true,
+     .fill_patterns = UINT64_C(1) << 31},
 };
 
 static const struct strata_quirks none = {.platform = "", .reason = ""};

@@ -3,9 +3,10 @@
 #define STRATA_CORE_QUIRKS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct strata_quirks {
-    const char *platform;         /* a part of the platform's name */
+    const char *platform; /* a part of the platform's name */
     const char *reason;
     bool serialise;               /* one thread at a time */
     const char *timer_note;       /* event times are not to be believed, and why; NULL: they are */
@@ -15,6 +16,8 @@ struct strata_quirks {
     bool slow_vectors;            /* compiles straight-line code with wide vectors for minutes */
     bool device_order;            /* kernels can order memory for the whole device: see arrive in cl/portable.h */
     bool pinned_is_pinned;        /* CL_MEM_ALLOC_HOST_PTR was measured to be page-locked */
+    bool parts_clash;             /* no two sub-buffers may overlap from different starts while both live */
+    uint64_t fill_patterns;       /* a fill is wrong beyond so many patterns from the buffer's start; 0: at no place */
 };
 
 /* The row of a platform; a row of all false for the others. Never NULL. */

@@ -1,11 +1,14 @@
 /* Fills with any pattern of 1 to 128 bytes at any offset and length, out of what OpenCL's own fill can do: patterns of
  * a power of two, at offsets and lengths that the pattern divides. */
-#include "transfer/transfer.h"
 #include "core/fork.h"
+#include "transfer/transfer.h"
 
 #include <string.h>
 
 #define MOST_PATTERN_BYTES 128
+
+/* Runtimes write one pattern per work-item or step, so that narrow ones are slow. */
+#define WIDE_BYTES 16
 
 struct fill_payload {
     struct strata_place to;
@@ -28,7 +31,8 @@ static size_t shortest_period(const unsigned char *pattern, size_t bytes) {
 
 /* Fills bytes [begin, end) of the destination with what the repeated pattern has there, byte by byte: at most a
  * pattern's length. */
-static enum strata_status fill_bytes(strata_queue *queue, const struct fill_payload *fill, uint64_t begin, uint64_t end) {
+static enum strata_status fill_bytes(strata_queue *queue, const struct fill_payload *fill, uint64_t begin,
+                                     uint64_t end) {
     enum strata_status status = STRATA_OK;
     for (uint64_t at = begin; at < end && status == STRATA_OK; at++)
         status = queue->device->backend->buffer->fill(queue->native, fill->to.native, fill->to.offset + at, 1,
@@ -36,23 +40,37 @@ static enum strata_status fill_bytes(strata_queue *queue, const struct fill_payl
     return status;
 }
 
-/* A power of two: loose bytes up to the first aligned place, the pattern turned to fit there, loose bytes at the end. */
+/* Whole patterns from an offset that the pattern divides. */
+static enum strata_status fill_patterns(strata_queue *queue, const struct fill_payload *fill, uint64_t begin,
+                                        uint64_t end, const unsigned char *pattern, size_t pattern_bytes) {
+    enum strata_status status = STRATA_OK;
+    for (uint64_t at = begin; at < end && status == STRATA_OK; at += STRATA_CHUNK_BYTES) {
+        uint64_t bytes = end - at < STRATA_CHUNK_BYTES ? end - at : STRATA_CHUNK_BYTES;
+        status = queue->device->backend->buffer->fill(queue->native, fill->to.native, fill->to.offset + at, bytes,
+                                                      pattern, pattern_bytes, NULL);
+    }
+    return status;
+}
+
+/* A power of two: loose bytes up to the first aligned place, the pattern turned to fit there and as wide as suits the
+ * runtime's fill, what is left of that width, and loose bytes at the end. */
 static enum strata_status fill_aligned(strata_queue *queue, const struct fill_payload *fill) {
     uint64_t period = fill->period, head = (period - fill->to.offset % period) % period;
     if (head > fill->bytes)
         head = fill->bytes;
-    uint64_t middle = (fill->bytes - head) / period * period;
+    uint64_t whole = head + (fill->bytes - head) / period * period;
+    uint64_t wide = period < WIDE_BYTES && (fill->to.offset + head) % WIDE_BYTES == 0 ? WIDE_BYTES : period;
+    uint64_t middle = head + (whole - head) / wide * wide;
     unsigned char turned[MOST_PATTERN_BYTES];
-    for (uint64_t i = 0; i < period; i++)
+    for (uint64_t i = 0; i < wide; i++)
         turned[i] = fill->pattern[(head + i) % period];
     enum strata_status status = fill_bytes(queue, fill, 0, head);
-    for (uint64_t at = 0; at < middle && status == STRATA_OK; at += STRATA_CHUNK_BYTES) {
-        uint64_t bytes = middle - at < STRATA_CHUNK_BYTES ? middle - at : STRATA_CHUNK_BYTES;
-        status = queue->device->backend->buffer->fill(queue->native, fill->to.native, fill->to.offset + head + at, bytes,
-                                                      turned, fill->period, NULL);
-    }
     if (status == STRATA_OK)
-        status = fill_bytes(queue, fill, head + middle, fill->bytes);
+        status = fill_patterns(queue, fill, head, middle, turned, (size_t)wide);
+    if (status == STRATA_OK)
+        status = fill_patterns(queue, fill, middle, whole, turned, (size_t)period);
+    if (status == STRATA_OK)
+        status = fill_bytes(queue, fill, whole, fill->bytes);
     return status;
 }
 
@@ -77,7 +95,8 @@ static enum strata_status run_fill(strata_queue *queue, void *payload, struct st
     if (fill->to.host) {
         unsigned char *memory = fill->to.host;
         for (uint64_t at = 0; at < fill->bytes; at += fill->period)
-            memcpy(memory + at, fill->pattern, (size_t)(fill->bytes - at < fill->period ? fill->bytes - at : fill->period));
+            memcpy(memory + at, fill->pattern,
+                   (size_t)(fill->bytes - at < fill->period ? fill->bytes - at : fill->period));
         return STRATA_OK;
     }
     return is_power_of_two(fill->period) ? fill_aligned(queue, fill) : fill_doubling(queue, fill);
@@ -111,7 +130,8 @@ static enum strata_status fill(strata_queue *queue, strata_slice destination, co
     return strata_transfer_put(queue, &command, wait, event);
 }
 
-enum strata_status strata_fill(strata_queue *queue, strata_slice destination, const void *pattern, size_t pattern_bytes) {
+enum strata_status strata_fill(strata_queue *queue, strata_slice destination, const void *pattern,
+                               size_t pattern_bytes) {
     return fill(queue, destination, pattern, pattern_bytes, true, NULL);
 }
 

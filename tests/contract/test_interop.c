@@ -1,6 +1,7 @@
 /* strata over the caller's OpenCL objects: order, reference counts, parts of one parent, and what does not fit. */
 #include "contract.h"
 
+#include "core/quirks.h"
 #include "strata/opencl.h"
 #include "strata/transfer.h"
 
@@ -9,6 +10,7 @@
 static cl_device_id id;
 static cl_context context;
 static cl_mem watched;
+static bool parts_clash;
 
 static cl_uint context_references(void) {
     cl_uint count = 0;
@@ -22,8 +24,8 @@ static cl_uint watched_references(void) {
     return count;
 }
 
-/* A runtime's own thread may still hold an event, and by it the context, for a moment after the event is complete: rusticl
- * does. What is never given back stays above the count for as long as is waited. */
+/* A runtime's own thread may still hold an event, and by it the context, for a moment after the event is complete:
+ * rusticl does. What is never given back stays above the count for as long as is waited. */
 static bool comes_down(cl_uint (*count)(void), cl_uint least) {
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     for (int i = 0; i < 1000; i++) {
@@ -92,6 +94,10 @@ static void test_over_the_callers_queue(void **state) {
 static void test_parts_of_one_parent(void **state) {
     (void)state;
     enum { BYTES = 1 << 16, PART = 1 << 15 };
+    if (parts_clash) {
+        print_message("skipped: the runtime itself crashes when overlapping parts of one buffer are released\n");
+        skip();
+    }
     static unsigned char host[BYTES], found[BYTES];
     cl_int code = CL_SUCCESS;
     cl_mem parent = clCreateBuffer(context, CL_MEM_READ_WRITE, BYTES, NULL, &code), parts[2];
@@ -161,6 +167,7 @@ int main(void) {
         return CONTRACT_SKIPPED;
     cl_int code = CL_SUCCESS;
     id = strata_opencl_device(device);
+    parts_clash = strata_quirks_of(strata_device_get_info(device)->platform)->parts_clash;
     context = clCreateContext(NULL, 1, &id, NULL, NULL, &code);
     if (code != CL_SUCCESS)
         return 1;

@@ -58,8 +58,8 @@ static cl_int enqueue(struct strata_cl_queue *queue, const struct side *to, cons
     size_t to_row = (size_t)to->box->row_pitch, to_layer = (size_t)to->box->layer_pitch;
     size_t from_row = (size_t)from->box->row_pitch, from_layer = (size_t)from->box->layer_pitch;
     if (from->host)
-        return cl->EnqueueWriteBufferRect(queue->id, to->buffer->id, CL_FALSE, r->to, r->from, r->region, to_row, to_layer,
-                                          from_row, from_layer, from->host + from->box->base, 0, NULL, event);
+        return cl->EnqueueWriteBufferRect(queue->id, to->buffer->id, CL_FALSE, r->to, r->from, r->region, to_row,
+                                          to_layer, from_row, from_layer, from->host + from->box->base, 0, NULL, event);
     if (to->host)
         return cl->EnqueueReadBufferRect(queue->id, from->buffer->id, CL_FALSE, r->from, r->to, r->region, from_row,
                                          from_layer, to_row, to_layer, to->host + to->box->base, 0, NULL, event);
@@ -91,8 +91,8 @@ static bool fits(const size_t origin[3], const struct side *side, const uint64_t
 static enum strata_status copy_box(struct strata_native_queue *native, const struct side *to, const struct side *from,
                                    const uint64_t region[3], struct strata_native_event **done) {
     struct strata_cl_queue *queue = (struct strata_cl_queue *)native;
-    bool plain = (to->host || to->buffer->storage == STRATA_CL_MEM) &&
-                 (from->host || from->buffer->storage == STRATA_CL_MEM);
+    bool plain =
+        (to->host || to->buffer->storage == STRATA_CL_MEM) && (from->host || from->buffer->storage == STRATA_CL_MEM);
     struct rectangle r = {.region = {(size_t)region[0], (size_t)region[1], (size_t)region[2]}};
     set_origin(r.to, to, 0, 0);
     set_origin(r.from, from, 0, 0);

@@ -1,4 +1,4 @@
-/* OpenCL buffers of each kind: cl_mem, SVM and USM memory, and their parts as kernel arguments. */
+/* OpenCL buffers of each kind: cl_mem, SVM and USM memory. */
 #include "backend/opencl/native.h"
 
 #include <string.h>
@@ -65,8 +65,8 @@ static enum strata_answer is_pinned(const struct strata_cl_device *device) {
     return device->info.type == STRATA_DEVICE_CPU ? STRATA_NO : STRATA_NOT_KNOWN;
 }
 
-/* Memory to transfer from and to: mapped once, and never given to a kernel. It is a little larger than asked for, so that
- * the pointer can start where strata promises, whatever the runtime's own alignment. */
+/* Memory to transfer from and to: mapped once, and never given to a kernel. It is a little larger than asked for, so
+ * that the pointer can start where strata promises, whatever the runtime's own alignment. */
 static enum strata_status create_pinned(struct strata_cl_buffer *buffer, const struct strata_native_buffer_desc *desc,
                                         struct strata_native_buffer_facts *facts) {
     struct strata_cl_device *device = buffer->device;
@@ -81,8 +81,8 @@ static enum strata_status create_pinned(struct strata_cl_buffer *buffer, const s
     if (status != STRATA_OK)
         return status;
     cl_int code = CL_SUCCESS;
-    char *map = device->cl->EnqueueMapBuffer(queue, buffer->id, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)padded, 0,
-                                             NULL, NULL, &code);
+    char *map = device->cl->EnqueueMapBuffer(queue, buffer->id, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)padded,
+                                             0, NULL, NULL, &code);
     if (code != CL_SUCCESS)
         return strata_cl_fail(device, code, "map pinned memory");
     buffer->lifelong_map = map;
@@ -184,7 +184,8 @@ static void free_allocation(struct strata_cl_buffer *buffer) {
     strata_cl_serial_leave(device->quirks->serialise);
 }
 
-/* Shared with the destructor callback, which a runtime calls from any thread, late perhaps: whoever is last frees it. */
+/* Shared with the destructor callback, which a runtime calls from any thread, late perhaps: whoever is last frees it.
+ */
 struct farewell {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -244,8 +245,7 @@ static void release_mem(struct strata_cl_buffer *buffer) {
     const struct strata_cl_calls *cl = buffer->device->cl;
     if (!buffer->id)
         return;
-    for (unsigned i = 0; i < buffer->part_count; i++)
-        cl->ReleaseMemObject(buffer->parts[i].id);
+    strata_cl_parts_release(buffer);
     if (buffer->lifelong_map) {
         cl->EnqueueUnmapMemObject(buffer->device->service, buffer->id, buffer->lifelong_map, 0, NULL, NULL);
         cl->Finish(buffer->device->service);
@@ -286,56 +286,6 @@ static enum strata_status create(struct strata_native_device *native, const stru
         destroy((struct strata_native_buffer *)buffer);
     else
         *result = (struct strata_native_buffer *)buffer;
-    return status;
-}
-
-/* Under the buffer's lock. */
-static struct strata_cl_part *find_part(struct strata_cl_buffer *buffer, uint64_t offset, uint64_t bytes) {
-    for (unsigned i = 0; i < buffer->part_count; i++)
-        if (buffer->parts[i].offset == offset && buffer->parts[i].bytes == bytes)
-            return &buffer->parts[i];
-    return NULL;
-}
-
-/* A replaced part may be an argument of queued work, which the runtime holds on to until it is done (OpenCL 3.0, 5.2.1). */
-static void keep_part(struct strata_cl_buffer *buffer, struct strata_cl_part part) {
-    unsigned place = buffer->part_count;
-    if (place == STRATA_CL_PARTS) {
-        place = buffer->next_part++ % STRATA_CL_PARTS;
-        buffer->device->cl->ReleaseMemObject(buffer->parts[place].id);
-    } else {
-        buffer->part_count++;
-    }
-    buffer->parts[place] = part;
-}
-
-enum strata_status strata_cl_buffer_part(struct strata_cl_buffer *buffer, uint64_t offset, uint64_t bytes,
-                                         cl_mem *result) {
-    const struct strata_cl_calls *cl = buffer->device->cl;
-    *result = buffer->id;
-    if (offset == 0 && bytes == buffer->bytes) {
-        cl->RetainMemObject(buffer->id);
-        return STRATA_OK;
-    }
-    enum strata_status status = STRATA_OK;
-    pthread_mutex_lock(&buffer->lock);
-    struct strata_cl_part *found = find_part(buffer, offset, bytes);
-    if (found) {
-        *result = found->id;
-    } else {
-        cl_buffer_region region = {(size_t)(buffer->parent_offset + offset), (size_t)bytes};
-        cl_int code = CL_SUCCESS;
-        cl_mem id = cl->CreateSubBuffer(
-            buffer->parent ? buffer->parent : buffer->id, buffer->flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY),
-            CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-        if (code != CL_SUCCESS)
-            status = strata_cl_fail(buffer->device, code, "make a part of a buffer a kernel argument");
-        else
-            keep_part(buffer, (struct strata_cl_part){offset, bytes, *result = id});
-    }
-    if (status == STRATA_OK)
-        cl->RetainMemObject(*result); /* another thread may replace the part at once */
-    pthread_mutex_unlock(&buffer->lock);
     return status;
 }
 

@@ -262,7 +262,8 @@ static void describe_execution(const struct source *from, struct strata_device_i
     if (width)
         info->sub_group_size = width;
     else if (strata_cl_has_word(info->extensions, "cl_intel_required_subgroup_size") &&
-             from->cl->GetDeviceInfo(from->id, DEVICE_SUB_GROUP_SIZES_INTEL, sizeof intel, intel, &given) == CL_SUCCESS &&
+             from->cl->GetDeviceInfo(from->id, DEVICE_SUB_GROUP_SIZES_INTEL, sizeof intel, intel, &given) ==
+                 CL_SUCCESS &&
              given >= sizeof intel[0])
         info->sub_group_size = intel[given / sizeof intel[0] - 1];
     info->fp16 = strata_cl_has_word(info->extensions, "cl_khr_fp16");

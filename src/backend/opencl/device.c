@@ -1,6 +1,6 @@
 /* OpenCL devices: finding them through the ICD loader, opening a context on one. */
-#include "backend/opencl/native.h"
 #include "core/device.h"
+#include "backend/opencl/native.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,8 @@ static enum strata_status add_device(cl_platform_id platform, cl_device_id id, s
     enum strata_status status = strata_cl_describe(cl, platform, id, &info);
     if (status != STRATA_OK)
         return status;
-    if (info.version < LEAST_VERSION || info.global_bytes == STRATA_UNKNOWN || info.max_buffer_bytes == STRATA_UNKNOWN) {
+    if (info.version < LEAST_VERSION || info.global_bytes == STRATA_UNKNOWN ||
+        info.max_buffer_bytes == STRATA_UNKNOWN) {
         strata_info_release(NULL, &info);
         return STRATA_OK;
     }
@@ -122,6 +123,7 @@ enum strata_status strata_cl_device_create(cl_context context, cl_device_id id, 
     snprintf(device->name, sizeof device->name, "%s", info->name);
     device->cl->GetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof device->platform, &device->platform, NULL);
     pthread_mutex_init(&device->lock, NULL);
+    pthread_mutex_init(&device->parts_lock, NULL);
     load_usm(device);
     *result = device;
     return STRATA_OK;
@@ -152,6 +154,7 @@ static void close_device(struct strata_native_device *native) {
         device->cl->ReleaseCommandQueue(device->service);
     device->cl->ReleaseContext(device->context);
     pthread_mutex_destroy(&device->lock);
+    pthread_mutex_destroy(&device->parts_lock);
     struct strata_allocator hooks = device->hooks;
     strata_host_release(&hooks, device);
 }
@@ -161,10 +164,11 @@ static enum strata_status free_memory(struct strata_native_device *native, uint6
     *bytes = strata_cl_free_bytes(device->cl, device->id, &device->info, device->amd_queries);
     if (*bytes != STRATA_UNKNOWN)
         return STRATA_OK;
-    return strata_fail(STRATA_UNSUPPORTED,
-                       "The runtime of device '%s' has no query for free memory, so it is not known; strata_device_stats "
-                       "tells what strata itself holds.",
-                       device->name);
+    return strata_fail(
+        STRATA_UNSUPPORTED,
+        "The runtime of device '%s' has no query for free memory, so it is not known; strata_device_stats "
+        "tells what strata itself holds.",
+        device->name);
 }
 
 const struct strata_backend_device strata_cl_device_table = {

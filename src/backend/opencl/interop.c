@@ -1,10 +1,10 @@
 /* strata over the caller's OpenCL objects, and strata's own as native handles. */
-#include "strata/opencl.h"
 #include "backend/opencl/native.h"
 #include "core/fork.h"
 #include "core/queue.h"
 #include "memory/buffer.h"
 #include "program/program.h"
+#include "strata/opencl.h"
 
 #include <string.h>
 
@@ -87,7 +87,8 @@ enum strata_status strata_opencl_device_open(cl_context context, cl_device_id id
     struct strata_device_desc desc = {.size = sizeof desc};
     enum strata_status status = strata_desc_read(given, &desc, sizeof desc, "strata_device_desc");
     if (status == STRATA_OK && (!context || !id))
-        status = strata_fail(STRATA_INVALID_ARGUMENT, "strata_opencl_device_open needs a cl_context and a cl_device_id.");
+        status =
+            strata_fail(STRATA_INVALID_ARGUMENT, "strata_opencl_device_open needs a cl_context and a cl_device_id.");
     if (status != STRATA_OK)
         return status;
     strata_fork_watch();

@@ -28,14 +28,17 @@ struct strata_cl_device {
     struct strata_device_info info; /* figures only: its strings are gone */
     bool amd_queries;               /* cl_amd_device_attribute_query */
     char name[128];
-    cl_command_queue service; /* for the maps that pinned memory keeps for life; made when first needed */
-    pthread_mutex_t lock;     /* for `service` */
+    cl_command_queue service;       /* for the maps that pinned memory keeps for life; made when first needed */
+    struct strata_cl_queue *queues; /* all of them */
+    pthread_mutex_t lock;           /* for `service` and `queues` */
+    pthread_mutex_t parts_lock;     /* from taking a launch's parts to letting go of them, where parts clash */
 };
 
 struct strata_cl_queue {
     struct strata_cl_device *device;
     cl_command_queue id;
     bool out_of_order; /* the caller's: each command is followed by a barrier */
+    struct strata_cl_queue *next;
 };
 
 struct strata_cl_event {
@@ -58,11 +61,11 @@ struct strata_cl_buffer {
     cl_mem id;
     cl_mem_flags flags;
     uint64_t bytes;
-    char *pointer;        /* SVM, USM: the aligned start */
-    void *allocation;     /* SVM, USM: what is to be freed */
-    void *lifelong_map;   /* PINNED: mapped as long as it lives */
-    void *host_block;     /* memory of strata's that the cl_mem uses; goes after it */
-    cl_mem parent;        /* wrapped from a part: its parts are cut from the whole (OpenCL 3.0, 5.2.1) */
+    char *pointer;      /* SVM, USM: the aligned start */
+    void *allocation;   /* SVM, USM: what is to be freed */
+    void *lifelong_map; /* PINNED: mapped as long as it lives */
+    void *host_block;   /* memory of strata's that the cl_mem uses; goes after it */
+    cl_mem parent;      /* wrapped from a part: its parts are cut from the whole (OpenCL 3.0, 5.2.1) */
     uint64_t parent_offset;
     bool wait_destructor; /* the caller's or strata's host memory is under it */
 
@@ -134,8 +137,18 @@ enum strata_status strata_cl_enqueued(struct strata_cl_queue *queue, cl_int code
 /* Whether a list of words separated by spaces has the word. */
 bool strata_cl_has_word(const char *list, const char *word);
 
-/* The part of a buffer as a kernel argument takes it, in a cl_mem that the caller releases. */
-enum strata_status strata_cl_buffer_part(struct strata_cl_buffer *buffer, uint64_t offset, uint64_t bytes, cl_mem *part);
+/* Around everything that is done with parts for one launch. */
+void strata_cl_parts_enter(struct strata_cl_device *device);
+void strata_cl_parts_leave(struct strata_cl_device *device);
+
+/* The cl_mem of argument `index` of a launch on the queue, which the caller releases: the buffer, or a part of it, or
+ * where the runtime cannot have that part beside those of the arguments before, a copy of it, since what overlaps is
+ * only read. */
+enum strata_status strata_cl_part_take(struct strata_cl_queue *queue, const struct strata_native_argument *arguments,
+                                       size_t index, cl_mem *part);
+
+/* Before the buffer's own cl_mem goes. */
+void strata_cl_parts_release(struct strata_cl_buffer *buffer);
 
 extern const struct strata_backend_device strata_cl_device_table;
 extern const struct strata_backend_queue strata_cl_queue_table;
@@ -155,11 +168,11 @@ enum strata_status strata_cl_copy(struct strata_native_queue *queue, struct stra
 enum strata_status strata_cl_fill(struct strata_native_queue *queue, struct strata_native_buffer *buffer,
                                   uint64_t offset, uint64_t bytes, const void *pattern, size_t pattern_bytes,
                                   struct strata_native_event **done);
-enum strata_status strata_cl_map(struct strata_native_queue *queue, struct strata_native_buffer *buffer, uint64_t offset,
-                                 uint64_t bytes, enum strata_map_access access, void **pointer,
+enum strata_status strata_cl_map(struct strata_native_queue *queue, struct strata_native_buffer *buffer,
+                                 uint64_t offset, uint64_t bytes, enum strata_map_access access, void **pointer,
                                  struct strata_native_event **done);
-enum strata_status strata_cl_unmap(struct strata_native_queue *queue, struct strata_native_buffer *buffer, void *pointer,
-                                   struct strata_native_event **done);
+enum strata_status strata_cl_unmap(struct strata_native_queue *queue, struct strata_native_buffer *buffer,
+                                   void *pointer, struct strata_native_event **done);
 enum strata_status strata_cl_write_box(struct strata_native_queue *queue, struct strata_native_buffer *buffer,
                                        const struct strata_native_box *destination, const void *source,
                                        const struct strata_native_box *source_box, const uint64_t region[3],

@@ -164,8 +164,8 @@ static void describe_kernel(struct strata_cl_kernel *kernel, struct strata_nativ
     cl_uint arguments = 0;
     size_t required[3] = {0};
     device->cl->GetKernelInfo(first_object(kernel), CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL);
-    device->cl->GetKernelWorkGroupInfo(first_object(kernel), device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required, required,
-                                       NULL);
+    device->cl->GetKernelWorkGroupInfo(first_object(kernel), device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                       sizeof required, required, NULL);
     facts->argument_count = arguments;
     facts->max_group_items = group_figure(kernel, CL_KERNEL_WORK_GROUP_SIZE, true);
     if (facts->max_group_items == STRATA_UNKNOWN || facts->max_group_items == 0)
@@ -190,7 +190,8 @@ static void kernel_destroy(struct strata_native_kernel *native) {
 }
 
 static enum strata_status kernel_create(struct strata_native_program *native, const char *name,
-                                        struct strata_native_kernel **result, struct strata_native_kernel_facts *facts) {
+                                        struct strata_native_kernel **result,
+                                        struct strata_native_kernel_facts *facts) {
     struct strata_cl_device *device = program_of(native)->device;
     cl_int code = CL_SUCCESS;
     struct strata_cl_kernel *kernel = strata_host_allocate(&device->hooks, sizeof *kernel);
@@ -267,11 +268,14 @@ static bool argument_text(struct strata_cl_kernel *kernel, cl_uint index, cl_ker
 
 static enum strata_argument_kind kind_of(cl_kernel_arg_address_qualifier address, const char *type) {
     switch (address) {
-    case CL_KERNEL_ARG_ADDRESS_CONSTANT: return STRATA_ARGUMENT_CONSTANT;
-    case CL_KERNEL_ARG_ADDRESS_LOCAL: return STRATA_ARGUMENT_LOCAL;
+    case CL_KERNEL_ARG_ADDRESS_CONSTANT:
+        return STRATA_ARGUMENT_CONSTANT;
+    case CL_KERNEL_ARG_ADDRESS_LOCAL:
+        return STRATA_ARGUMENT_LOCAL;
     case CL_KERNEL_ARG_ADDRESS_PRIVATE:
         return strcmp(type, "sampler_t") == 0 ? STRATA_ARGUMENT_IMAGE : STRATA_ARGUMENT_VALUE;
-    default: return strncmp(type, "image", 5) == 0 ? STRATA_ARGUMENT_IMAGE : STRATA_ARGUMENT_GLOBAL;
+    default:
+        return strncmp(type, "image", 5) == 0 ? STRATA_ARGUMENT_IMAGE : STRATA_ARGUMENT_GLOBAL;
     }
 }
 
@@ -284,10 +288,10 @@ static enum strata_status kernel_argument(struct strata_native_kernel *native, u
     size_t start = strings->length;
     info->kind = STRATA_ARGUMENT_UNKNOWN;
     info->is_const = false;
-    bool told = cl->GetKernelArgInfo(first_object(kernel), index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address, &address, NULL) ==
-                    CL_SUCCESS &&
-                cl->GetKernelArgInfo(first_object(kernel), index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifiers, &qualifiers,
-                                     NULL) == CL_SUCCESS;
+    bool told = cl->GetKernelArgInfo(first_object(kernel), index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof address,
+                                     &address, NULL) == CL_SUCCESS &&
+                cl->GetKernelArgInfo(first_object(kernel), index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifiers,
+                                     &qualifiers, NULL) == CL_SUCCESS;
     bool named = told && argument_text(kernel, index, CL_KERNEL_ARG_NAME, strings);
     if (!named) {
         strings->length = start;
@@ -352,12 +356,13 @@ static cl_int set_argument(const struct strata_cl_device *device, struct strata_
 #define USUAL_ARGUMENTS 16
 
 /* The cl_mem of every slice, each to be released. */
-static enum strata_status collect_parts(const struct strata_native_argument *arguments, size_t count, cl_mem *parts) {
+static enum strata_status collect_parts(struct strata_cl_queue *queue, const struct strata_native_argument *arguments,
+                                        size_t count, cl_mem *parts) {
     enum strata_status status = STRATA_OK;
     for (size_t i = 0; i < count && status == STRATA_OK; i++) {
-        struct strata_cl_buffer *buffer = (struct strata_cl_buffer *)arguments[i].buffer;
+        const struct strata_cl_buffer *buffer = (const struct strata_cl_buffer *)arguments[i].buffer;
         if (arguments[i].type == STRATA_ARG_SLICE && buffer && buffer->storage == STRATA_CL_MEM)
-            status = strata_cl_buffer_part(buffer, arguments[i].offset, arguments[i].bytes, &parts[i]);
+            status = strata_cl_part_take(queue, arguments, i, &parts[i]);
     }
     return status;
 }
@@ -386,8 +391,8 @@ static enum strata_status set_and_enqueue(struct strata_cl_queue *queue, struct 
                                                        local[0] ? local : NULL, 0, NULL, done ? &event : NULL);
     pthread_mutex_unlock(&kernel->lock);
     if (code == CL_INVALID_ARG_SIZE || code == CL_INVALID_ARG_VALUE || code == CL_INVALID_WORK_GROUP_SIZE)
-        return strata_fail_native(STRATA_INVALID_ARGUMENT, code, strata_cl_error_name(code), "Device '%s' could not %s.",
-                                  queue->device->name, what);
+        return strata_fail_native(STRATA_INVALID_ARGUMENT, code, strata_cl_error_name(code),
+                                  "Device '%s' could not %s.", queue->device->name, what);
     return strata_cl_enqueued(queue, code, what, event, done);
 }
 
@@ -399,12 +404,14 @@ static enum strata_status launch(struct strata_native_queue *native, struct stra
     cl_mem usual[USUAL_ARGUMENTS] = {0}, *parts = usual;
     if (count > USUAL_ARGUMENTS && !(parts = strata_host_allocate(&device->hooks, count * sizeof *parts)))
         return strata_fail_host_memory(count * sizeof *parts, "a launch's arguments");
-    enum strata_status status = collect_parts(arguments, count, parts);
+    strata_cl_parts_enter(device);
+    enum strata_status status = collect_parts(queue, arguments, count, parts);
     if (status == STRATA_OK)
         status = set_and_enqueue(queue, kernel_of(kernel), grid, arguments, count, parts, done);
     for (size_t i = 0; i < count; i++)
         if (parts[i])
             device->cl->ReleaseMemObject(parts[i]);
+    strata_cl_parts_leave(device);
     if (parts != usual)
         strata_host_release(&device->hooks, parts);
     return status;

@@ -21,8 +21,21 @@ enum strata_status strata_cl_queue_create(struct strata_cl_device *device, cl_co
     queue->out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
     if (queue->out_of_order)
         device->cl->EnqueueBarrierWithWaitList(id, 0, NULL, NULL); /* behind what the caller put in before */
+    pthread_mutex_lock(&device->lock);
+    queue->next = device->queues;
+    device->queues = queue;
+    pthread_mutex_unlock(&device->lock);
     *result = queue;
     return STRATA_OK;
+}
+
+static void unlink_queue(struct strata_cl_queue *queue) {
+    pthread_mutex_lock(&queue->device->lock);
+    struct strata_cl_queue **place = &queue->device->queues;
+    while (*place != queue)
+        place = &(*place)->next;
+    *place = queue->next;
+    pthread_mutex_unlock(&queue->device->lock);
 }
 
 static enum strata_status create(struct strata_native_device *native, bool profiling,
@@ -44,6 +57,7 @@ static enum strata_status create(struct strata_native_device *native, bool profi
 
 static void destroy(struct strata_native_queue *native) {
     struct strata_cl_queue *queue = queue_of(native);
+    unlink_queue(queue);
     queue->device->cl->ReleaseCommandQueue(queue->id);
     strata_host_release(&queue->device->hooks, queue);
 }

@@ -1,6 +1,8 @@
 /* OpenCL transfers of contiguous memory, maps, and the SVM and USM forms of both. */
 #include "backend/opencl/native.h"
 
+#include <string.h>
+
 static struct strata_cl_queue *queue_of(struct strata_native_queue *queue) {
     return (struct strata_cl_queue *)queue;
 }
@@ -16,7 +18,8 @@ static enum strata_status copy_addresses(struct strata_cl_queue *queue, enum str
     cl_event event = NULL;
     cl_int code;
     if (storage == STRATA_CL_SVM) {
-        code = device->cl->EnqueueSVMMemcpy(queue->id, CL_FALSE, to, from, (size_t)bytes, 0, NULL, done ? &event : NULL);
+        code =
+            device->cl->EnqueueSVMMemcpy(queue->id, CL_FALSE, to, from, (size_t)bytes, 0, NULL, done ? &event : NULL);
     } else {
         strata_cl_serial_enter(device->quirks->serialise);
         code = device->usm.copy(queue->id, CL_FALSE, to, from, (size_t)bytes, 0, NULL, done ? &event : NULL);
@@ -70,6 +73,17 @@ enum strata_status strata_cl_read(struct strata_native_queue *queue, struct stra
     return status;
 }
 
+/* Enqueues a copy between two cl_mem. */
+static enum strata_status copy_mem(struct strata_cl_queue *queue, cl_mem destination, uint64_t destination_offset,
+                                   cl_mem source, uint64_t source_offset, uint64_t bytes,
+                                   struct strata_native_event **done) {
+    cl_event event = NULL;
+    cl_int code =
+        queue->device->cl->EnqueueCopyBuffer(queue->id, source, destination, (size_t)source_offset,
+                                             (size_t)destination_offset, (size_t)bytes, 0, NULL, done ? &event : NULL);
+    return strata_cl_enqueued(queue, code, "copy a buffer", event, done);
+}
+
 /* One side is a cl_mem, and the other's address is where that is read to or written from. Coarse-grained SVM is the
  * host's only while it is mapped (OpenCL 3.0, 5.6.1), so the range is mapped around the command. */
 static enum strata_status copy_mixed(struct strata_cl_queue *queue, struct strata_cl_buffer *destination,
@@ -83,8 +97,8 @@ static enum strata_status copy_mixed(struct strata_cl_queue *queue, struct strat
     enum strata_status status = STRATA_OK;
     if (mapped)
         status = strata_cl_enqueued(queue,
-                                    cl->EnqueueSVMMap(queue->id, CL_FALSE, is_read ? CL_MAP_WRITE : CL_MAP_READ, address,
-                                                      (size_t)bytes, 0, NULL, NULL),
+                                    cl->EnqueueSVMMap(queue->id, CL_FALSE, is_read ? CL_MAP_WRITE : CL_MAP_READ,
+                                                      address, (size_t)bytes, 0, NULL, NULL),
                                     "map shared memory", NULL, NULL);
     if (status == STRATA_OK)
         status = is_read ? read_piece(queue, source, source_offset, bytes, address, mapped ? NULL : done)
@@ -106,11 +120,52 @@ enum strata_status strata_cl_copy(struct strata_native_queue *native, struct str
                               source->pointer + source_offset, bytes, done);
     if (destination->storage != STRATA_CL_MEM || source->storage != STRATA_CL_MEM)
         return copy_mixed(queue, destination, destination_offset, source, source_offset, bytes, done);
-    cl_event event = NULL;
-    cl_int code = queue->device->cl->EnqueueCopyBuffer(queue->id, source->id, destination->id, (size_t)source_offset,
-                                                       (size_t)destination_offset, (size_t)bytes, 0, NULL,
-                                                       done ? &event : NULL);
-    return strata_cl_enqueued(queue, code, "copy a buffer", event, done);
+    return copy_mem(queue, destination->id, destination_offset, source->id, source_offset, bytes, done);
+}
+
+/* What the copies begin with. */
+#define SEED_BYTES 65536
+
+/* Memory with the pattern over and over. */
+static enum strata_status make_seed(struct strata_cl_device *device, const void *pattern, size_t pattern_bytes,
+                                    uint64_t bytes, cl_mem *seed) {
+    unsigned char *image = strata_host_allocate(&device->hooks, bytes);
+    if (!image)
+        return strata_fail_host_memory(bytes, "a fill's pattern");
+    for (uint64_t at = 0; at < bytes; at += pattern_bytes)
+        memcpy(image + at, pattern, pattern_bytes);
+    cl_int code = CL_SUCCESS;
+    *seed =
+        device->cl->CreateBuffer(device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, (size_t)bytes, image, &code);
+    strata_host_release(&device->hooks, image);
+    return code == CL_SUCCESS ? STRATA_OK : strata_cl_fail(device, code, "create a fill's pattern");
+}
+
+/* Where the runtime's own fill cannot be trusted: the pattern in a small buffer, copied to the start, and then copies
+ * of what is there behind it, each as long as all before. */
+static enum strata_status fill_by_copies(struct strata_cl_queue *queue, struct strata_cl_buffer *buffer,
+                                         uint64_t offset, uint64_t bytes, const void *pattern, size_t pattern_bytes,
+                                         struct strata_native_event **done) {
+    uint64_t filled = SEED_BYTES / pattern_bytes * pattern_bytes;
+    cl_mem seed = NULL;
+    if (filled > bytes)
+        filled = bytes;
+    enum strata_status status = make_seed(queue->device, pattern, pattern_bytes, filled, &seed);
+    if (status != STRATA_OK)
+        return status;
+    status = copy_mem(queue, buffer->id, offset, seed, 0, filled, filled == bytes ? done : NULL);
+    queue->device->cl->ReleaseMemObject(seed);
+    while (filled < bytes && status == STRATA_OK) {
+        uint64_t piece = bytes - filled < filled ? bytes - filled : filled;
+        status = copy_mem(queue, buffer->id, offset + filled, buffer->id, offset, piece,
+                          filled + piece == bytes ? done : NULL);
+        filled += piece;
+    }
+    return status;
+}
+
+static bool fill_is_wrong(const struct strata_cl_device *device, uint64_t end, size_t pattern_bytes) {
+    return device->quirks->fill_patterns > 0 && end / pattern_bytes > device->quirks->fill_patterns;
 }
 
 enum strata_status strata_cl_fill(struct strata_native_queue *native, struct strata_native_buffer *native_buffer,
@@ -119,19 +174,21 @@ enum strata_status strata_cl_fill(struct strata_native_queue *native, struct str
     struct strata_cl_queue *queue = queue_of(native);
     struct strata_cl_buffer *buffer = buffer_of(native_buffer);
     struct strata_cl_device *device = queue->device;
+    if (buffer->storage == STRATA_CL_MEM && fill_is_wrong(device, offset + bytes, pattern_bytes))
+        return fill_by_copies(queue, buffer, offset, bytes, pattern, pattern_bytes, done);
     cl_event event = NULL, *place = done ? &event : NULL;
     cl_int code;
     if (buffer->storage == STRATA_CL_SVM) {
-        code = device->cl->EnqueueSVMMemFill(queue->id, buffer->pointer + offset, pattern, pattern_bytes, (size_t)bytes, 0,
-                                             NULL, place);
+        code = device->cl->EnqueueSVMMemFill(queue->id, buffer->pointer + offset, pattern, pattern_bytes, (size_t)bytes,
+                                             0, NULL, place);
     } else if (buffer->storage == STRATA_CL_USM) {
         strata_cl_serial_enter(device->quirks->serialise);
         code = device->usm.fill(queue->id, buffer->pointer + offset, pattern, pattern_bytes, (size_t)bytes, 0, NULL,
                                 place);
         strata_cl_serial_leave(device->quirks->serialise);
     } else {
-        code = device->cl->EnqueueFillBuffer(queue->id, buffer->id, pattern, pattern_bytes, (size_t)offset, (size_t)bytes,
-                                             0, NULL, place);
+        code = device->cl->EnqueueFillBuffer(queue->id, buffer->id, pattern, pattern_bytes, (size_t)offset,
+                                             (size_t)bytes, 0, NULL, place);
     }
     return strata_cl_enqueued(queue, code, "fill a buffer", event, done);
 }
@@ -150,8 +207,8 @@ enum strata_status strata_cl_map(struct strata_native_queue *native, struct stra
     cl_event event = NULL, *place = done ? &event : NULL;
     cl_int code = CL_SUCCESS;
     if (buffer->storage == STRATA_CL_MEM) {
-        *pointer = queue->device->cl->EnqueueMapBuffer(queue->id, buffer->id, CL_FALSE, map_flags(access), (size_t)offset,
-                                                       (size_t)bytes, 0, NULL, place, &code);
+        *pointer = queue->device->cl->EnqueueMapBuffer(queue->id, buffer->id, CL_FALSE, map_flags(access),
+                                                       (size_t)offset, (size_t)bytes, 0, NULL, place, &code);
         return strata_cl_enqueued(queue, code, "map a buffer", event, done);
     }
     *pointer = buffer->pointer + offset;

@@ -1,0 +1,264 @@
+/* What strata does where a runtime is known to go wrong, tried on runtimes that do not: overlapping parts of one buffer
+ * never live together, and a fill that cannot be trusted is made of copies. */
+#include "launching.h"
+
+#include "backend/opencl/native.h"
+#include "core/device.h"
+#include "strata/opencl.h"
+
+static strata_device *device;
+static strata_queue *queue;
+static struct strata_quirks quirks;
+static struct strata_cl_calls calls;
+static const struct strata_cl_calls *real;
+static uint64_t alignment;
+
+static const char source[] = "__kernel void add(__global uint *out, __global const uint *a, __global const uint *b) {\n"
+                             "    out[get_global_id(0)] = a[get_global_id(0)] + b[get_global_id(0)];\n"
+                             "}\n"
+                             "__kernel void twice(__global uint *out, __global const uint *in) {\n"
+                             "    out[get_global_id(0)] = 2 * in[get_global_id(0)];\n"
+                             "}\n";
+
+/* The sub-buffers that live. A runtime lets go of one when no command needs it any more. */
+static struct living {
+    cl_mem id, parent;
+    size_t begin, end;
+} living[256];
+static size_t living_count, made_count;
+static bool clashed;
+static unsigned fills;
+
+static cl_uint references(cl_mem memory) {
+    cl_uint count = 0;
+    real->GetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof count, &count, NULL);
+    return count;
+}
+
+static cl_mem CL_API_CALL make_part(cl_mem parent, cl_mem_flags flags, cl_buffer_create_type type, const void *info,
+                                    cl_int *code) {
+    const cl_buffer_region *region = info;
+    struct living part = {.parent = parent, .begin = region->origin, .end = region->origin + region->size};
+    for (size_t i = 0; i < living_count; i++)
+        if (living[i].parent == parent && living[i].begin != part.begin && living[i].begin < part.end &&
+            part.begin < living[i].end)
+            clashed = true;
+    part.id = real->CreateSubBuffer(parent, flags, type, info, code);
+    if (part.id && living_count < 256)
+        living[living_count++] = part;
+    made_count++;
+    return part.id;
+}
+
+static cl_int CL_API_CALL release(cl_mem memory) {
+    bool last = references(memory) == 1;
+    for (size_t i = 0; i < living_count && last; i++)
+        if (living[i].id == memory) {
+            living[i] = living[--living_count];
+            break;
+        }
+    return real->ReleaseMemObject(memory);
+}
+
+static cl_int CL_API_CALL fill(cl_command_queue native, cl_mem memory, const void *pattern, size_t pattern_bytes,
+                               size_t offset, size_t bytes, STRATA_CL_EVENTS) {
+    fills++;
+    return real->EnqueueFillBuffer(native, memory, pattern, pattern_bytes, offset, bytes, STRATA_CL_EVENT_ARGUMENTS);
+}
+
+static void set_up(void) {
+    struct strata_cl_device *native = (struct strata_cl_device *)device->native;
+    real = native->cl;
+    calls = *real;
+    calls.CreateSubBuffer = make_part;
+    calls.ReleaseMemObject = release;
+    calls.EnqueueFillBuffer = fill;
+    quirks = *native->quirks;
+    quirks.parts_clash = true;
+    quirks.fill_patterns = 100;
+    native->cl = &calls;
+    native->quirks = &quirks;
+}
+
+static strata_arg part(strata_buffer *buffer, uint64_t place, uint64_t bytes) {
+    return strata_arg_slice(strata_sub(strata_all(buffer), place * alignment, bytes));
+}
+
+/* Whether a kernel object holds on to what it was given, so that a part lives for longer than strata and its commands
+ * have it: rusticl's do. */
+static bool kernels_keep_arguments(void) {
+    strata_program *program = build_text(device, source);
+    strata_buffer *x = words(device, alignment / 4 * 2, 1), *out = words(device, 1, 0);
+    living_count = 0;
+    CHECK(strata_launch(queue, kernel_of(program, "twice"), strata_grid_1d(1), STRATA_ARGS(whole(out), part(x, 1, 4))));
+    CHECK(strata_queue_finish(queue));
+    bool kept = living_count == 1 && references(living[0].id) > 1;
+    strata_buffer_destroy(&x);
+    strata_buffer_destroy(&out);
+    strata_program_destroy(&program);
+    return kept;
+}
+
+static void skip_where_kernels_keep_arguments(void) {
+    if (!kernels_keep_arguments())
+        return;
+    print_message("skipped: kernels of this runtime keep their arguments alive\n");
+    skip();
+}
+
+/* A window that slides over one buffer, each launch reading what the one before wrote. */
+static void parts_never_live_together(void **state) {
+    (void)state;
+    skip_where_kernels_keep_arguments();
+    enum { STEPS = 20 };
+    size_t items = alignment / 4 * 2; /* twice the step, so that neighbours overlap */
+    strata_program *program = build_text(device, source);
+    strata_kernel *twice = kernel_of(program, "twice");
+    strata_buffer *x = words(device, (STEPS + 4) * alignment / 4, 1), *out = words(device, items, 0);
+    living_count = made_count = 0;
+    clashed = false;
+    for (unsigned step = 0; step < STEPS; step++) {
+        CHECK(strata_launch(queue, twice, strata_grid_1d(items), STRATA_ARGS(whole(out), part(x, step, items * 4))));
+        CHECK(
+            strata_launch(queue, twice, strata_grid_1d(items), STRATA_ARGS(part(x, step + 1, items * 4), whole(out))));
+        assert_false(clashed);
+    }
+    assert_true(made_count >= STEPS);
+    /* By step k the words that it reads are 4^k: what it wrote lies one step further. */
+    uint64_t expected = 1;
+    for (unsigned step = 0; step < STEPS; step++)
+        expected *= 4;
+    assert_int_equal(word(queue, x, STEPS * alignment / 4), (uint32_t)expected);
+    strata_buffer_destroy(&x);
+    strata_buffer_destroy(&out);
+    strata_program_destroy(&program);
+    assert_int_equal(living_count, 0);
+}
+
+/* Many that do not overlap: no more than are kept live, and all are gone with the buffer. */
+static void many_parts(void **state) {
+    (void)state;
+    skip_where_kernels_keep_arguments();
+    enum { PARTS = 200 };
+    size_t items = alignment / 4;
+    strata_program *program = build_text(device, source);
+    strata_buffer *x = words(device, PARTS * items, 0), *one = words(device, items, 21);
+    living_count = 0;
+    for (unsigned i = 0; i < PARTS; i++) {
+        CHECK(strata_launch(queue, kernel_of(program, "twice"), strata_grid_1d(items),
+                            STRATA_ARGS(part(x, i, alignment), whole(one))));
+        assert_true(living_count <= STRATA_CL_PARTS);
+    }
+    for (unsigned i = 0; i < PARTS; i++)
+        assert_int_equal(word(queue, x, i * items + items - 1), 42);
+    assert_false(clashed);
+    strata_buffer_destroy(&x);
+    strata_buffer_destroy(&one);
+    strata_program_destroy(&program);
+    assert_int_equal(living_count, 0);
+}
+
+/* Two overlapping slices that one launch reads: one of them is a copy. */
+static void overlap_within_a_launch(void **state) {
+    (void)state;
+    skip_where_kernels_keep_arguments();
+    size_t items = alignment / 4 * 2;
+    strata_program *program = build_text(device, source);
+    strata_buffer *x = words(device, 4 * alignment / 4, 0), *out = words(device, items, 0);
+    uint32_t *values = malloc(4 * alignment), *found = malloc(items * 4);
+    assert_non_null(values);
+    assert_non_null(found);
+    for (uint32_t i = 0; i < alignment; i++)
+        values[i] = i * i;
+    CHECK(strata_write(queue, strata_all(x), values));
+    CHECK(strata_launch(queue, kernel_of(program, "add"), strata_grid_1d(items),
+                        STRATA_ARGS(whole(out), part(x, 1, items * 4), part(x, 2, items * 4))));
+    CHECK(strata_read(queue, strata_all(out), found));
+    for (size_t i = 0; i < items; i++)
+        assert_int_equal(found[i], values[i + alignment / 4] + values[i + 2 * alignment / 4]);
+    assert_false(clashed);
+    free(values);
+    free(found);
+    strata_buffer_destroy(&x);
+    strata_buffer_destroy(&out);
+    strata_program_destroy(&program);
+}
+
+/* What the caller made is not strata's to replace. */
+static void a_part_of_a_part(void **state) {
+    (void)state;
+    strata_program *program = build_text(device, source);
+    strata_buffer *wrapped = NULL, *out = words(device, 1, 0);
+    cl_int code = CL_SUCCESS;
+    cl_mem parent = clCreateBuffer(strata_opencl_context(device), CL_MEM_READ_WRITE, 8 * alignment, NULL, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    cl_buffer_region region = {alignment, 4 * alignment};
+    cl_mem theirs = clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    CHECK(strata_opencl_buffer_wrap(device, theirs, "theirs", &wrapped));
+    CHECK(strata_fill(queue, strata_all(wrapped), "\1\0\0", 4));
+    EXPECT(strata_launch(queue, kernel_of(program, "twice"), strata_grid_1d(1),
+                         STRATA_ARGS(whole(out), part(wrapped, 1, 4))),
+           STRATA_UNSUPPORTED, "wrap the whole cl_mem");
+    CHECK(strata_launch(queue, kernel_of(program, "twice"), strata_grid_1d(1),
+                        STRATA_ARGS(whole(out), part(wrapped, 0, 4))));
+    assert_int_equal(word(queue, out, 0), 2);
+    strata_buffer_destroy(&wrapped);
+    strata_buffer_destroy(&out);
+    strata_program_destroy(&program);
+    clReleaseMemObject(theirs);
+    clReleaseMemObject(parent);
+}
+
+/* Places before and behind the limit of 100 patterns, sizes below and above what the copies begin with. */
+static void fills_of_copies(void **state) {
+    (void)state;
+    enum { BYTES = 300000 };
+    static const struct {
+        uint64_t offset, bytes;
+        size_t period;
+        bool own;
+    } cases[] = {{0, 100, 1, true},          {0, 101, 1, false},        {5000, 1, 1, false},
+                 {16, 299984, 4, false},     {0, 1600, 16, true},       {0, 1616, 16, false},
+                 {128, 128 * 99, 128, true}, {256, 200000, 128, false}, {131072, 65536, 8, false},
+                 {12, 196608, 2, false},     {3, 1000, 4, false}};
+    unsigned char *expected = calloc(1, BYTES), *found = malloc(BYTES), pattern[128];
+    strata_buffer *buffer = NULL;
+    assert_non_null(expected);
+    assert_non_null(found);
+    contract_random(pattern, sizeof pattern, 9);
+    CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = BYTES), &buffer));
+    CHECK(strata_write(queue, strata_all(buffer), expected));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fills = 0;
+        pattern[0]++; /* no two alike */
+        CHECK(strata_fill(queue, strata_sub(strata_all(buffer), cases[i].offset, cases[i].bytes), pattern,
+                          cases[i].period));
+        for (uint64_t at = 0; at < cases[i].bytes; at++)
+            expected[cases[i].offset + at] = pattern[at % cases[i].period];
+        CHECK(strata_read(queue, strata_all(buffer), found));
+        assert_memory_equal(found, expected, BYTES);
+        if (cases[i].own)
+            assert_true(fills > 0);
+        else if (cases[i].offset > 1600)
+            assert_int_equal(fills, 0);
+    }
+    strata_buffer_destroy(&buffer);
+    free(expected);
+    free(found);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parts_never_live_together), cmocka_unit_test(many_parts),
+                                       cmocka_unit_test(overlap_within_a_launch), cmocka_unit_test(a_part_of_a_part),
+                                       cmocka_unit_test(fills_of_copies)};
+    device = contract_open();
+    if (!device)
+        return CONTRACT_SKIPPED;
+    queue = strata_device_queue(device);
+    alignment = strata_device_get_info(device)->base_alignment;
+    set_up();
+    int failed = cmocka_run_group_tests_name("quirks", tests, NULL, NULL);
+    strata_device_close(&device);
+    return failed;
+}
