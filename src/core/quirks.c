@@ -12,13 +12,15 @@ static const struct strata_quirks rows[] = {
      .serialise = true},
     {.platform = "rusticl",
      .reason =
-         "Start and end of an event are the same on llvmpipe, and every kernel has 0 bytes of private memory. clFinish "
+         "Start and end of an event are the same on llvmpipe, every kernel has 0 bytes of private memory and twice the "
+         "local memory that it declares. clFinish "
          "of 22.3.6 waits for what it flushes itself, so that host work could run before flushed commands end. Its "
          "compiler takes 95 s for the reduction's form for CPU devices, and 0.2 s for the one for GPUs.",
      .finish_forgets = true,
      .slow_vectors = true,
      .timer_note = "rusticl's event timer has no resolution: a command ends when it starts",
-     .private_zero_is_unknown = true},
+     .private_zero_is_unknown = true,
+     .local_counts_double = true},
     {.platform = "Portable Computing Language",
      .reason =
          "Its CPU devices use CL_MEM_USE_HOST_PTR memory in place, so strata can align it to pages and ask for huge "

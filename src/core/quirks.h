@@ -12,6 +12,7 @@ struct strata_quirks {
     const char *timer_note;       /* event times are not to be believed, and why; NULL: they are */
     bool finish_forgets;          /* clFinish does not wait for what was flushed before */
     bool private_zero_is_unknown; /* answers 0 bytes of private memory for every kernel */
+    bool local_counts_double;     /* answers twice the local memory that a kernel declares */
     bool host_memory_is_device;   /* a CPU device that uses aligned host memory in place, whatever its size */
     bool slow_vectors;            /* compiles straight-line code with wide vectors for minutes */
     bool device_order;            /* kernels can order memory for the whole device: see arrive in cl/portable.h */
