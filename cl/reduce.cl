@@ -6,7 +6,7 @@
  *   GROUP (1)  one work-group per tile, for GPUs: neighbouring work-items read neighbouring 16 bytes, four loads in
  *              flight, the 256 lanes folded in local memory. Any local size works: work-items loop over the lanes.
  *   ITEM (2)   a work-group of one work-item takes TILES_PER_ITEM tiles one after the other, for CPU devices.
- * REDUCE_FUSED, with GROUP, adds kernels that do several levels in one launch.
+ * GROUP adds kernels for groups that take several tiles, and REDUCE_FUSED with it one that does all in one launch.
  * Never built with a fast-math option; the contraction of a * b + c is off. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -76,11 +76,9 @@ FUNCTION void group_tile(GLOBAL const uchar *tile, ulong left, LOCAL reduce_leaf
 /* Where a work-item may read without a barrier after a fold: no other writes there. In work-item 0 it is the result. */
 FUNCTION uint own_lane(void) { return min(local_index(), LANES - 1u); }
 
-/* One tile of the `count` records in a region by one group. What it answers is right in work-item 0. `is_settled`: an
- * earlier launch wrote them. */
-FUNCTION reduce_record group_records(GLOBAL const uchar *region, ulong count, ulong tile, LOCAL reduce_record *lanes,
-                                     bool is_settled) {
-    if (is_settled && count - tile * TILE >= TILE && count % 4 == 0)
+/* One tile of the `count` records in a region by one group. What it answers is right in work-item 0. */
+FUNCTION reduce_record group_records(GLOBAL const uchar *region, ulong count, ulong tile, LOCAL reduce_record *lanes) {
+    if (count - tile * TILE >= TILE && count % 4 == 0)
         for (uint lane = local_index(); lane < LANES; lane += local_count())
             lanes[lane] = full_record_lane(region, tile, lane, count);
     else
@@ -138,7 +136,7 @@ KERNEL void reduce_records(GLOBAL uchar *scratch, ulong from_region, ulong count
     reduce_record record = item_record_tile(from, count, tile);
 #else
     LOCAL_ARRAY(reduce_record, lanes, LANES);
-    reduce_record record = group_records(from, count, tile, lanes, true);
+    reduce_record record = group_records(from, count, tile, lanes);
     if (local_index() != 0)
         return;
 #endif
@@ -147,6 +145,10 @@ KERNEL void reduce_records(GLOBAL uchar *scratch, ulong from_region, ulong count
     else
         store_record(scratch + to_region, to_capacity, tile, record);
 }
+
+#if REDUCE_FORM == FORM_GROUP
+#include "reduce_spans.h"
+#endif
 
 #ifdef REDUCE_FUSED
 #include "reduce_fused.h"

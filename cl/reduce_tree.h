@@ -81,13 +81,6 @@ FUNCTION reduce_leaf partial_lane(GLOBAL const uchar *tile, uint lane, uint coun
     return LANE_TREE(combine_leaves, MASKED_LEAF);
 }
 
-/* With REDUCE_FUSED a record is read by other groups of the same launch, past the caches that they do not share. */
-#ifdef REDUCE_FUSED
-#define RECORDS GLOBAL const volatile record_value
-#else
-#define RECORDS GLOBAL const record_value
-#endif
-
 /* The records of one level lie in a region of the scratch buffer: `capacity` values in the region's first half, and in
  * its second as many companions (the low part of a pair, or the index), 8 bytes set apart for each. */
 FUNCTION void store_record(GLOBAL uchar *region, ulong capacity, ulong index, reduce_record record) {
@@ -102,23 +95,39 @@ FUNCTION void store_record(GLOBAL uchar *region, ulong capacity, ulong index, re
 #endif
 }
 
-FUNCTION reduce_record masked_record(GLOBAL const uchar *region, ulong index, ulong count) {
-    RECORDS *values = (RECORDS *)region;
+/* Record `index` of a region of `count`, or the identity behind its end. */
 #if IS_PAIRED || IS_ARG
-    RECORDS *companions = (RECORDS *)(region + 8 * count);
-    reduce_record record;
-    record.x = index < count ? values[index] : IDENTITY;
-    record.y = index < count ? companions[index] : NO_COMPANION;
-    return record;
+#define RECORD_FUNCTION(name, QUALIFIER)                                                                               \
+    FUNCTION reduce_record name(GLOBAL const uchar *region, ulong index, ulong count) {                                \
+        GLOBAL const QUALIFIER record_value *values = (GLOBAL const QUALIFIER record_value *)region;                   \
+        GLOBAL const QUALIFIER record_value *companions =                                                              \
+            (GLOBAL const QUALIFIER record_value *)(region + 8 * count);                                               \
+        reduce_record record = identity_record();                                                                      \
+        if (index < count) {                                                                                           \
+            record.x = values[index];                                                                                  \
+            record.y = companions[index];                                                                              \
+        }                                                                                                              \
+        return record;                                                                                                 \
+    }
 #else
-    return index < count ? values[index] : IDENTITY;
+#define RECORD_FUNCTION(name, QUALIFIER)                                                                               \
+    FUNCTION reduce_record name(GLOBAL const uchar *region, ulong index, ulong count) {                                \
+        GLOBAL const QUALIFIER record_value *values = (GLOBAL const QUALIFIER record_value *)region;                   \
+        return index < count ? values[index] : IDENTITY;                                                               \
+    }
 #endif
-}
+
+/* Written by an earlier launch; and with REDUCE_FUSED by other groups of the same one, past the caches that they do not
+ * share. */
+RECORD_FUNCTION(settled_record, )
+#ifdef REDUCE_FUSED
+RECORD_FUNCTION(fresh_record, volatile)
+#endif
 
 /* One lane's record of a tile of records; `count` records there are in all. */
 FUNCTION reduce_record record_lane(GLOBAL const uchar *region, ulong tile, uint lane, ulong count) {
     ulong first = tile * TILE + lane * COLUMNS_PER_LANE;
-#define TILE_RECORD(r, member, j) masked_record(region, first + r * COLUMNS + j, count)
+#define TILE_RECORD(r, member, j) settled_record(region, first + r * COLUMNS + j, count)
     return LANE_TREE(combine_records, TILE_RECORD);
 }
 
@@ -141,7 +150,7 @@ FUNCTION reduce_record record_from(record_value value, record_value companion) {
     return record;
 }
 
-/* The same as record_lane for a tile that is full, of a level that an earlier launch wrote; 4 divides `count`, so that
+/* The same as record_lane for a tile that is full; 4 divides `count`, so that
  * rows are aligned in both halves of the region. */
 FUNCTION reduce_record full_record_lane(GLOBAL const uchar *region, ulong tile, uint lane, ulong count) {
     ulong first = tile * TILE + lane * COLUMNS_PER_LANE;

@@ -185,6 +185,17 @@ FUNCTION reduce_leaf identity_leaf(void) {
 #endif
 }
 
+FUNCTION reduce_record identity_record(void) {
+#if IS_PAIRED || IS_ARG
+    reduce_record record;
+    record.x = IDENTITY;
+    record.y = NO_COMPANION;
+    return record;
+#else
+    return IDENTITY;
+#endif
+}
+
 FUNCTION reduce_leaf leaf_of(element bits, uint index) {
 #if IS_ARG
     reduce_leaf leaf;

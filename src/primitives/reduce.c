@@ -14,8 +14,9 @@ static enum strata_status check_piece(const strata_device *device, enum strata_t
     enum strata_status status = strata_slice_check(device, slice, "input");
     size_t bytes = strata_type_size(type);
     if (status == STRATA_OK && slice.bytes % bytes != 0)
-        status = strata_fail(STRATA_INVALID_ARGUMENT, "The input of %llu bytes is not whole elements of %zu bytes (%s).",
-                             (unsigned long long)slice.bytes, bytes, strata_type_name(type));
+        status =
+            strata_fail(STRATA_INVALID_ARGUMENT, "The input of %llu bytes is not whole elements of %zu bytes (%s).",
+                        (unsigned long long)slice.bytes, bytes, strata_type_name(type));
     return status;
 }
 
@@ -44,13 +45,7 @@ static enum strata_status put(strata_queue *queue, const struct strata_reduce_de
     enum strata_status status = STRATA_OK;
     if (reduction.plan.scratch_bytes)
         status = strata_primitives_scratch(queue, reduction.plan.scratch_bytes, &reduction.scratch);
-    if (status == STRATA_OK && strata_reduce_can_fuse(queue->device, &reduction.plan))
-        return strata_reduce_put_fused(queue, &reduction, desc->input);
-    if (status == STRATA_OK)
-        status = strata_reduce_put_tiles(queue, &reduction, desc->input, 0);
-    if (status == STRATA_OK)
-        status = strata_reduce_put_levels(queue, &reduction);
-    return status;
+    return status == STRATA_OK ? strata_reduce_put(queue, &reduction, desc->input) : status;
 }
 
 /* Reads a result that the commands so far leave in the queue's own place; the event is behind the read. */
@@ -167,8 +162,7 @@ enum strata_status strata_reducer_create(strata_device *device, enum strata_redu
         strata_reducer_destroy(&reducer);
         return status;
     }
-    reducer->reduction.result =
-        strata_sub(strata_all(reducer->result), 0, strata_reduce_result_bytes(op, type));
+    reducer->reduction.result = strata_sub(strata_all(reducer->result), 0, strata_reduce_result_bytes(op, type));
     *place = reducer;
     return STRATA_OK;
 }

@@ -24,15 +24,13 @@ struct strata_reduction {
     strata_slice result;    /* where the last kernel writes */
 };
 
-/* Puts the tiles of one piece into the queue: its first tile is tile `base_tile` of the whole. When there is one tile in
- * all, that is the result. */
+/* Puts the tiles of one piece into the queue: its first tile is tile `base_tile` of the whole. When there is one tile
+ * in all, that is the result. */
 enum strata_status strata_reduce_put_tiles(strata_queue *queue, const struct strata_reduction *reduction,
                                            strata_slice piece, uint64_t base_tile);
 
-/* Whether the device can do several levels in one launch and gains by it, and the whole reduction that way. */
-bool strata_reduce_can_fuse(const strata_device *device, const struct strata_reduce_plan *plan);
-enum strata_status strata_reduce_put_fused(strata_queue *queue, const struct strata_reduction *reduction,
-                                           strata_slice input);
+/* Puts the whole reduction of one slice into the queue, in as few launches as the device and the size allow. */
+enum strata_status strata_reduce_put(strata_queue *queue, const struct strata_reduction *reduction, strata_slice input);
 
 /* Puts the levels above the tiles into the queue. */
 enum strata_status strata_reduce_put_levels(strata_queue *queue, const struct strata_reduction *reduction);

@@ -18,6 +18,10 @@
  * 256 tiles 19.6 us fused and 22.8 us in two launches, 65,536 tiles 365 and 291 us. */
 #define MOST_FUSED_TILES 512
 
+/* From so many tiles of records on, each of 256 lanes, a group takes a lane's tiles: there are enough of them then to
+ * keep every compute unit busy. */
+#define LEAST_WIDE_RECORD_TILES 4
+
 /* GROUP: a work-group of up to 256 work-items per tile. ITEM: one work-item takes tile after tile, for CPU devices,
  * whose barriers are slow. The two give the same bits. */
 enum form { FORM_GROUP = 1, FORM_ITEM = 2 };
@@ -45,8 +49,9 @@ static unsigned useful_alignment(const strata_device *device, enum strata_type t
     return alignment < MOST_ALIGNMENT || form_of(device) == FORM_ITEM ? element : MOST_ALIGNMENT;
 }
 
-enum kernel { KERNEL_TILES, KERNEL_RECORDS, KERNEL_FUSED, KERNEL_RECORDS_FUSED };
-static const char *const kernel_names[] = {"reduce_tiles", "reduce_records", "reduce_fused", "reduce_records_fused"};
+enum kernel { KERNEL_TILES, KERNEL_RECORDS, KERNEL_COLUMNS, KERNEL_SPANS, KERNEL_FINISH, KERNEL_FUSED };
+static const char *const kernel_names[] = {"reduce_tiles", "reduce_records", "reduce_columns",
+                                           "reduce_spans", "reduce_finish",  "reduce_fused"};
 
 static bool can_order(const strata_device *device) {
     return form_of(device) == FORM_GROUP && strata_quirks_of(device->info.platform)->device_order;
@@ -138,55 +143,66 @@ enum strata_status strata_reduce_put_levels(strata_queue *queue, const struct st
     return status;
 }
 
-bool strata_reduce_can_fuse(const strata_device *device, const struct strata_reduce_plan *plan) {
-    uint64_t counters = 0;
-    for (unsigned level = 1; level < plan->levels; level++)
-        counters += plan->records[level];
-    bool pays = plan->levels > 2 || plan->records[0] <= MOST_FUSED_TILES;
-    return plan->levels > 1 && pays && counters <= STRATA_COUNTERS && can_order(device);
+/* The group that comes last finishes the reduction. */
+static bool can_fuse(const strata_device *device, const struct strata_reduce_plan *plan) {
+    return plan->levels == 2 && plan->records[0] <= MOST_FUSED_TILES && can_order(device);
 }
 
-/* All levels above the first in one launch; the tiles were put in before. */
-static enum strata_status put_records_fused(strata_queue *queue, const struct strata_reduction *reduction,
-                                            strata_buffer *counters) {
+static enum strata_status put_fused(strata_queue *queue, const struct strata_reduction *reduction, strata_slice slice) {
+    strata_buffer *counter = NULL;
     strata_kernel *kernel = NULL;
-    enum strata_status status = get_kernel(queue->device, reduction, MOST_ALIGNMENT, KERNEL_RECORDS_FUSED, &kernel);
+    enum strata_status status = get_kernel(queue->device, reduction, alignment_of(slice), KERNEL_FUSED, &kernel);
+    if (status == STRATA_OK)
+        status = strata_primitives_counter(queue, &counter);
+    if (status == STRATA_OK)
+        status = strata_launch_own(
+            queue, kernel, grid_of(reduction->plan.records[0], group_items(queue->device, kernel)),
+            STRATA_ARGS(strata_arg_slice(slice), strata_arg_u64(slice.offset), strata_arg_u64(reduction->plan.count),
+                        strata_arg_slice(strata_all(reduction->scratch)), strata_arg_slice(strata_all(counter)),
+                        strata_arg_slice(reduction->result), strata_arg_u64(reduction->result.offset)));
+    if (status != STRATA_OK)
+        strata_primitives_drop_counter(queue);
+    return status;
+}
+
+static bool can_span(const strata_device *device, const struct strata_reduce_plan *plan) {
+    return form_of(device) == FORM_GROUP && plan->levels > 1 && plan->records[1] <= STRATA_REDUCE_MOST_RECORD_TILES;
+}
+
+static enum strata_status put_finish(strata_queue *queue, const struct strata_reduction *reduction,
+                                     const struct strata_reduce_spans *spans) {
+    strata_kernel *kernel = NULL;
+    enum strata_status status = get_kernel(queue->device, reduction, MOST_ALIGNMENT, KERNEL_FINISH, &kernel);
     if (status != STRATA_OK)
         return status;
-    return strata_launch_own(queue, kernel, grid_of(reduction->plan.records[1], group_items(queue->device, kernel)),
+    return strata_launch_own(queue, kernel, grid_of(1, group_items(queue->device, kernel)),
                              STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)),
-                                         strata_arg_u64(reduction->plan.records[0]),
-                                         strata_arg_slice(strata_all(counters)), strata_arg_slice(reduction->result),
+                                         strata_arg_u64(spans->groups), strata_arg_u32(spans->record_tiles),
+                                         strata_arg_u32(spans->per_lane), strata_arg_slice(reduction->result),
                                          strata_arg_u64(reduction->result.offset)));
 }
 
-static enum strata_status put_all_fused(strata_queue *queue, const struct strata_reduction *reduction,
-                                        strata_slice slice, strata_buffer *counters) {
+/* Two launches: groups of several tiles each, and one group for what they leave. */
+static enum strata_status put_spans(strata_queue *queue, const struct strata_reduction *reduction, strata_slice slice) {
+    bool wide = reduction->plan.records[1] >= LEAST_WIDE_RECORD_TILES;
+    struct strata_reduce_spans spans = strata_reduce_spans_make(&reduction->plan, wide);
     strata_kernel *kernel = NULL;
-    enum strata_status status = get_kernel(queue->device, reduction, alignment_of(slice), KERNEL_FUSED, &kernel);
-    if (status != STRATA_OK)
-        return status;
-    return strata_launch_own(
-        queue, kernel, grid_of(reduction->plan.records[0], group_items(queue->device, kernel)),
-        STRATA_ARGS(strata_arg_slice(slice), strata_arg_u64(slice.offset), strata_arg_u64(reduction->plan.count),
-                    strata_arg_slice(strata_all(reduction->scratch)), strata_arg_slice(strata_all(counters)),
-                    strata_arg_slice(reduction->result), strata_arg_u64(reduction->result.offset)));
+    enum strata_status status =
+        get_kernel(queue->device, reduction, alignment_of(slice), wide ? KERNEL_SPANS : KERNEL_COLUMNS, &kernel);
+    if (status == STRATA_OK)
+        status = strata_launch_own(
+            queue, kernel, grid_of(spans.groups, group_items(queue->device, kernel)),
+            STRATA_ARGS(strata_arg_slice(slice), strata_arg_u64(slice.offset), strata_arg_u64(reduction->plan.count),
+                        strata_arg_slice(strata_all(reduction->scratch)), strata_arg_u64(spans.groups)));
+    return status == STRATA_OK ? put_finish(queue, reduction, &spans) : status;
 }
 
-enum strata_status strata_reduce_put_fused(strata_queue *queue, const struct strata_reduction *reduction,
-                                           strata_slice input) {
-    strata_buffer *counters = NULL;
-    enum strata_status status = strata_primitives_counters(queue, &counters);
-    if (status != STRATA_OK)
-        return status;
-    if (reduction->plan.levels == 2) {
-        status = put_all_fused(queue, reduction, input, counters);
-    } else {
-        status = strata_reduce_put_tiles(queue, reduction, input, 0);
-        if (status == STRATA_OK)
-            status = put_records_fused(queue, reduction, counters);
-    }
-    if (status != STRATA_OK)
-        strata_primitives_drop_counters(queue);
-    return status;
+enum strata_status strata_reduce_put(strata_queue *queue, const struct strata_reduction *reduction,
+                                     strata_slice input) {
+    if (can_fuse(queue->device, &reduction->plan))
+        return put_fused(queue, reduction, input);
+    if (can_span(queue->device, &reduction->plan))
+        return put_spans(queue, reduction, input);
+    enum strata_status status = strata_reduce_put_tiles(queue, reduction, input, 0);
+    return status == STRATA_OK ? strata_reduce_put_levels(queue, reduction) : status;
 }

@@ -4,6 +4,8 @@
 
 #include "strata/primitives.h"
 
+#include <stdbool.h>
+
 /* 16 KiB tiles of 8-byte elements hold 2048, so 2^64 elements have less than this many levels. */
 #define STRATA_REDUCE_LEVELS 6
 
@@ -14,9 +16,9 @@
 #define STRATA_REDUCE_LANES 256
 
 struct strata_reduce_plan {
-    uint64_t elements_per_tile; /* of elements and of records alike */
-    uint64_t count;             /* elements */
-    unsigned levels;            /* levels of records; the last one has one record, which is the result */
+    uint64_t elements_per_tile;             /* of elements and of records alike */
+    uint64_t count;                         /* elements */
+    unsigned levels;                        /* levels of records; the last one has one record, which is the result */
     uint64_t records[STRATA_REDUCE_LEVELS]; /* in each level: the tiles of the level below */
     uint64_t region[STRATA_REDUCE_LEVELS];  /* where they begin in the scratch, in bytes */
     uint64_t scratch_bytes;                 /* of all levels but the last; 0 when one tile is all there is */
@@ -24,6 +26,20 @@ struct strata_reduce_plan {
 
 /* The plan for `count` elements, at least 1, of `element_bytes` (4 or 8). */
 struct strata_reduce_plan strata_reduce_plan_make(uint64_t count, size_t element_bytes);
+
+/* Several tiles per work-group, and what those leave behind, finished by one: see cl/reduce_spans.h. */
+struct strata_reduce_spans {
+    uint64_t groups;   /* each leaves one record */
+    uint32_t per_lane; /* of the groups' records: 1, or a lane's columns */
+    uint32_t record_tiles;
+};
+
+/* The most tiles of records that one work-group finishes; cl/reduce_spans.h has the same. */
+#define STRATA_REDUCE_MOST_RECORD_TILES 64
+
+/* Four tiles per group, or with `wide` a whole lane's tiles. The plan has 2 levels at least, and
+ * STRATA_REDUCE_MOST_RECORD_TILES tiles of records at most. */
+struct strata_reduce_spans strata_reduce_spans_make(const struct strata_reduce_plan *plan, bool wide);
 
 /* A launch over tiles `first` to `first + tiles - 1`, in work-groups that take `tiles_per_group` each. */
 struct strata_reduce_launch {

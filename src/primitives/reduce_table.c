@@ -29,11 +29,14 @@ enum strata_type strata_reduce_result_type(enum strata_reduce_op op, enum strata
         return (enum strata_type)0;
     switch (op) {
     case STRATA_SUM:
-    case STRATA_PRODUCT: return types[type].accumulated;
+    case STRATA_PRODUCT:
+        return types[type].accumulated;
     case STRATA_MIN:
-    case STRATA_MAX: return type;
+    case STRATA_MAX:
+        return type;
     case STRATA_ARG_MIN:
-    case STRATA_ARG_MAX: return STRATA_U64;
+    case STRATA_ARG_MAX:
+        return STRATA_U64;
     }
     return (enum strata_type)0;
 }

@@ -21,7 +21,7 @@ struct kept {
 
 /* By the queue's slot: a queue that takes over the slot of one that has ended finds that one's work done. */
 struct scratch {
-    strata_buffer *memory, *result, *counters;
+    strata_buffer *memory, *result, *counter;
 };
 
 struct state {
@@ -50,7 +50,7 @@ static void destroy(void *pointer) {
     for (unsigned slot = 0; slot < STRATA_QUEUE_SLOTS; slot++) {
         strata_buffer_destroy(&state->scratch[slot].memory);
         strata_buffer_destroy(&state->scratch[slot].result);
-        strata_buffer_destroy(&state->scratch[slot].counters);
+        strata_buffer_destroy(&state->scratch[slot].counter);
     }
     strata_host_release(hooks, state);
 }
@@ -85,8 +85,8 @@ static enum strata_status build(struct state *state, const char *file, const cha
             status = strata_fail_host_memory(strlen(options), "a primitive");
     }
     if (status == STRATA_OK)
-        status = strata_program_build(state->device, STRATA_PROGRAM(.embedded = file, .options = options),
-                                      &built->program);
+        status =
+            strata_program_build(state->device, STRATA_PROGRAM(.embedded = file, .options = options), &built->program);
     if (status == STRATA_OK) {
         built->next = state->programs;
         *result = state->programs = built;
@@ -144,23 +144,22 @@ enum strata_status strata_primitives_result(strata_queue *queue, strata_buffer *
     return status;
 }
 
-enum strata_status strata_primitives_counters(strata_queue *queue, strata_buffer **result) {
+enum strata_status strata_primitives_counter(strata_queue *queue, strata_buffer **result) {
     struct scratch *scratch = &((struct state *)queue->device->primitives)->scratch[queue->slot];
     const uint32_t zero = 0;
     enum strata_status status = STRATA_OK;
-    if (!scratch->counters) {
-        status = strata_buffer_create(queue->device,
-                                      STRATA_BUFFER(.bytes = STRATA_COUNTERS * sizeof zero, .name = "strata: counters"),
-                                      &scratch->counters);
+    if (!scratch->counter) {
+        status = strata_buffer_create(queue->device, STRATA_BUFFER(.bytes = sizeof zero, .name = "strata: counter"),
+                                      &scratch->counter);
         if (status == STRATA_OK)
-            status = strata_fill_async(queue, strata_all(scratch->counters), &zero, sizeof zero, NULL);
+            status = strata_fill_async(queue, strata_all(scratch->counter), &zero, sizeof zero, NULL);
         if (status != STRATA_OK)
-            strata_buffer_destroy(&scratch->counters);
+            strata_buffer_destroy(&scratch->counter);
     }
-    *result = scratch->counters;
+    *result = scratch->counter;
     return status;
 }
 
-void strata_primitives_drop_counters(strata_queue *queue) {
-    strata_buffer_destroy(&((struct state *)queue->device->primitives)->scratch[queue->slot].counters);
+void strata_primitives_drop_counter(strata_queue *queue) {
+    strata_buffer_destroy(&((struct state *)queue->device->primitives)->scratch[queue->slot].counter);
 }

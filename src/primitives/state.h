@@ -17,16 +17,15 @@ strata_kernel *strata_primitives_find(const strata_device *device, uint32_t key)
 enum strata_status strata_primitives_build(strata_device *device, const char *file, const char *options,
                                            const char *name, uint32_t key, strata_kernel **kernel);
 
-/* Memory of `bytes` at least (not 0) for the queue's next commands: what a later primitive on the queue puts there comes
- * after them. Between enter and leave. */
+/* Memory of `bytes` at least (not 0) for the queue's next commands: what a later primitive on the queue puts there
+ * comes after them. Between enter and leave. */
 enum strata_status strata_primitives_scratch(strata_queue *queue, uint64_t bytes, strata_buffer **scratch);
 
-/* The queue's counters, STRATA_COUNTERS of 32 bits, all 0: whoever uses them leaves them so. Between enter and leave. */
-#define STRATA_COUNTERS 16384
-enum strata_status strata_primitives_counters(strata_queue *queue, strata_buffer **counters);
+/* The queue's counter, 32 bits that are 0: whoever uses it leaves it so. Between enter and leave. */
+enum strata_status strata_primitives_counter(strata_queue *queue, strata_buffer **counter);
 
-/* Forgets counters that a failed launch may have left as they should not be. */
-void strata_primitives_drop_counters(strata_queue *queue);
+/* Forgets a counter that a failed launch may have left as it should not be. */
+void strata_primitives_drop_counter(strata_queue *queue);
 
 /* The 256 bytes where the queue's primitives leave results for the host. Between enter and leave. */
 enum strata_status strata_primitives_result(strata_queue *queue, strata_buffer **result);

@@ -1,7 +1,8 @@
-/* Every kernel of strata's own set with small inputs, in the forms for GPUs and for CPU devices alike: made to run under
- * a checker for data races and uninitialized memory as well. */
+/* Every kernel of strata's own set with small inputs, in the forms for GPUs and for CPU devices alike: made to run
+ * under a checker for data races and uninitialized memory as well. */
 #include "launching.h"
 
+#include "primitives/reduce_plan.h"
 #include "reduce_reference.h"
 #include "strata/primitives.h"
 
@@ -34,7 +35,8 @@ static strata_buffer *bytes(uint64_t count) {
     return buffer;
 }
 
-static void assert_bits(uint64_t found, enum strata_reduce_op op, enum strata_type type, const void *data, size_t count) {
+static void assert_bits(uint64_t found, enum strata_reduce_op op, enum strata_type type, const void *data,
+                        size_t count) {
     uint64_t expected = reference_reduce(op, type, data, count);
     if (found != expected)
         fail_msg("operation %d of %zu %s: %016llx, expected %016llx", (int)op, count, strata_type_name(type),
@@ -92,15 +94,34 @@ static void assert_groups(const struct tiles *tiles, const void *data, size_t co
     strata_arg zero = strata_arg_u64(0), scratch = whole(tiles->scratch), result = whole(tiles->result);
     CHECK(strata_launch(queue, kernel_of(tiles->program, "reduce_tiles"),
                         strata_grid_local(strata_grid_1d(tile_count * items), items, 1, 1),
-                        STRATA_ARGS(whole(tiles->input), zero, strata_arg_u64(count), zero, strata_arg_u64(tile_count), zero,
-                                    scratch, zero, strata_arg_u64(tile_count), result, zero,
+                        STRATA_ARGS(whole(tiles->input), zero, strata_arg_u64(count), zero, strata_arg_u64(tile_count),
+                                    zero, scratch, zero, strata_arg_u64(tile_count), result, zero,
                                     strata_arg_u32(tile_count == 1))));
     if (tile_count > 1)
         CHECK(strata_launch(queue, kernel_of(tiles->program, "reduce_records"),
                             strata_grid_local(strata_grid_1d(items), items, 1, 1),
-                            STRATA_ARGS(scratch, zero, strata_arg_u64(tile_count), zero, zero, strata_arg_u64(1), result,
-                                        zero, strata_arg_u32(1))));
+                            STRATA_ARGS(scratch, zero, strata_arg_u64(tile_count), zero, zero, strata_arg_u64(1),
+                                        result, zero, strata_arg_u32(1))));
     size_t size = strata_type_size(strata_reduce_result_type(tiles->op, tiles->type));
+    CHECK(strata_read(queue, strata_sub(strata_all(tiles->result), 0, size), &bits));
+    assert_bits(bits, tiles->op, tiles->type, data, count);
+}
+
+/* Groups that take a column's or a lane's tiles, and one group for what they leave. */
+static void assert_spans(const struct tiles *tiles, const void *data, size_t count, uint64_t items, bool wide) {
+    size_t size = strata_type_size(strata_reduce_result_type(tiles->op, tiles->type));
+    struct strata_reduce_plan plan = strata_reduce_plan_make(count, strata_type_size(tiles->type));
+    struct strata_reduce_spans spans = strata_reduce_spans_make(&plan, wide);
+    uint64_t bits = 0;
+    strata_arg zero = strata_arg_u64(0), scratch = whole(tiles->scratch), result = whole(tiles->result);
+    CHECK(strata_launch(
+        queue, kernel_of(tiles->program, wide ? "reduce_spans" : "reduce_columns"),
+        strata_grid_local(strata_grid_1d(spans.groups * items), items, 1, 1),
+        STRATA_ARGS(whole(tiles->input), zero, strata_arg_u64(count), scratch, strata_arg_u64(spans.groups))));
+    CHECK(strata_launch(queue, kernel_of(tiles->program, "reduce_finish"),
+                        strata_grid_local(strata_grid_1d(items), items, 1, 1),
+                        STRATA_ARGS(scratch, strata_arg_u64(spans.groups), strata_arg_u32(spans.record_tiles),
+                                    strata_arg_u32(spans.per_lane), result, zero)));
     CHECK(strata_read(queue, strata_sub(strata_all(tiles->result), 0, size), &bits));
     assert_bits(bits, tiles->op, tiles->type, data, count);
 }
@@ -136,6 +157,8 @@ static void reductions_by_groups(void **state) {
             tiles.program = reduce_program(tiles.op, tiles.type, op % 3 == 0 ? 1 : op % 3 == 1 ? 16 : (unsigned)size);
             for (size_t i = 0; i < sizeof counts / sizeof counts[0] - is_scalar_only(); i++)
                 assert_groups(&tiles, data, counts[i], sizes[((size_t)op + (size_t)t + i) % 4]);
+            if (!is_scalar_only())
+                assert_spans(&tiles, data, MOST, sizes[(size_t)op % 4], (op + t) % 2 != 0);
             strata_program_destroy(&tiles.program);
         }
     }
@@ -193,7 +216,8 @@ static uint32_t folded(strata_buffer *sums, uint32_t index, uint32_t width) {
 
 static void check_global(const struct form *form, strata_program *program) {
     uint32_t per_group = STEPS * 4 * form->items * form->vector, count = GROUPS * per_group;
-    strata_buffer *input = words(device, count, 0), *output = words(device, count, 0), *sums = words(device, GROUPS * form->local_vector, 0);
+    strata_buffer *input = words(device, count, 0), *output = words(device, count, 0),
+                  *sums = words(device, GROUPS * form->local_vector, 0);
     CHECK(strata_launch(queue, kernel_of(program, "bench_write"), groups_of(form),
                         STRATA_ARGS(whole(input), strata_arg_u32(STEPS), strata_arg_u32(SEED), strata_arg_u32(KEEP),
                                     strata_arg_u32(SET))));

@@ -2,6 +2,8 @@
 #include "contract.h"
 
 #include "reduce_reference.h"
+
+#include "primitives/reduce_plan.h"
 #include "strata/program.h"
 #include "strata/transfer.h"
 
@@ -26,6 +28,7 @@ struct trial {
     uint64_t count;
     uint64_t tile, tiles; /* elements in one, and how many there are */
     strata_kernel *tile_kernel, *record_kernel;
+    strata_kernel *column_kernel, *span_kernel, *finish_kernel; /* of the form for GPUs */
     strata_buffer *input, *scratch, *result;
     uint64_t place;
 };
@@ -56,6 +59,31 @@ static void launch_records(const struct trial *trial) {
                                     strata_arg_u64(trial->place), strata_arg_u32(1))));
 }
 
+static uint64_t read_result(const struct trial *trial) {
+    uint64_t bits = 0, bytes = strata_type_size(strata_reduce_result_type(trial->op, trial->type));
+    CHECK(strata_read(queue, strata_sub(strata_all(trial->result), trial->place, bytes), &bits));
+    return bits;
+}
+
+/* By groups of several tiles, a column's or a lane's, and one group for the rest. */
+static uint64_t run_spans(struct trial *trial, bool wide) {
+    struct strata_reduce_plan plan = strata_reduce_plan_make(trial->count, strata_type_size(trial->type));
+    struct strata_reduce_spans spans = strata_reduce_spans_make(&plan, wide);
+    const strata_kernel *first = wide ? trial->span_kernel : trial->column_kernel;
+    uint64_t local = local_size(trial, first);
+    CHECK(strata_launch(queue, wide ? trial->span_kernel : trial->column_kernel,
+                        strata_grid_local(strata_grid_1d(spans.groups * local), local, 1, 1),
+                        STRATA_ARGS(strata_arg_slice(strata_all(trial->input)), strata_arg_u64(trial->offset),
+                                    strata_arg_u64(trial->count), strata_arg_slice(strata_all(trial->scratch)),
+                                    strata_arg_u64(spans.groups))));
+    local = local_size(trial, trial->finish_kernel);
+    CHECK(strata_launch(queue, trial->finish_kernel, strata_grid_local(strata_grid_1d(local), local, 1, 1),
+                        STRATA_ARGS(strata_arg_slice(strata_all(trial->scratch)), strata_arg_u64(spans.groups),
+                                    strata_arg_u32(spans.record_tiles), strata_arg_u32(spans.per_lane),
+                                    strata_arg_slice(strata_all(trial->result)), strata_arg_u64(trial->place))));
+    return read_result(trial);
+}
+
 /* In one launch, or the first tile in a launch of its own. */
 static uint64_t run(struct trial *trial, bool split) {
     trial->tiles = (trial->count + trial->tile - 1) / trial->tile;
@@ -67,9 +95,16 @@ static uint64_t run(struct trial *trial, bool split) {
     }
     if (trial->tiles > 1)
         launch_records(trial);
-    uint64_t bits = 0, bytes = strata_type_size(strata_reduce_result_type(trial->op, trial->type));
-    CHECK(strata_read(queue, strata_sub(strata_all(trial->result), trial->place, bytes), &bits));
-    return bits;
+    return read_result(trial);
+}
+
+static void assert_found(const struct trial *trial, const char *how, uint64_t found, uint64_t expected) {
+    if (found != expected)
+        print_error("operation %d of %llu %s, form %d, %s, local size %llu, offset %llu: %016llx, not %016llx\n",
+                    (int)trial->op, (unsigned long long)trial->count, strata_type_name(trial->type), trial->form, how,
+                    (unsigned long long)trial->local, (unsigned long long)trial->offset, (unsigned long long)found,
+                    (unsigned long long)expected);
+    assert_true(found == expected);
 }
 
 /* All local sizes with one program, and one or two with each other: PoCL compiles a kernel anew for every local size,
@@ -88,28 +123,40 @@ static void try_sizes(struct trial *trial, const char *data) {
             trial->count = counts[c];
             trial->local = locals[(begin + l) % all];
             trial->place = (l + c) % 9;
-            uint64_t found = run(trial, (begin + l) % 2 != 0);
-            if (found != expected)
-                print_error("operation %d of %llu %s, form %d, local size %llu, offset %llu: %016llx, not %016llx\n",
-                            (int)trial->op, (unsigned long long)trial->count, strata_type_name(trial->type),
-                            trial->form, (unsigned long long)trial->local, (unsigned long long)trial->offset,
-                            (unsigned long long)found, (unsigned long long)expected);
-            assert_true(found == expected);
+            assert_found(trial, "tiles", run(trial, (begin + l) % 2 != 0), expected);
+            if (trial->form == FORM_ITEM || trial->tiles == 1)
+                continue;
+            bool wide = (l + c) % 2 != 0;
+            assert_found(trial, wide ? "spans" : "columns", run_spans(trial, wide), expected);
         }
     }
+}
+
+static strata_program *build(const struct trial *trial, unsigned alignment) {
+    char options[160];
+    strata_program *program = NULL;
+    snprintf(options, sizeof options, "-DREDUCE_OPERATION=%d -DREDUCE_TYPE=%d -DREDUCE_ALIGNMENT=%u -DREDUCE_FORM=%d",
+             (int)trial->op, (int)trial->type, alignment, trial->form);
+    CHECK(strata_program_build(device, STRATA_PROGRAM(.embedded = "reduce.cl", .options = options), &program));
+    return program;
+}
+
+static void find_kernels(struct trial *trial, strata_program *program) {
+    CHECK(strata_program_kernel(program, "reduce_tiles", &trial->tile_kernel));
+    CHECK(strata_program_kernel(program, "reduce_records", &trial->record_kernel));
+    if (trial->form == FORM_ITEM)
+        return;
+    CHECK(strata_program_kernel(program, "reduce_columns", &trial->column_kernel));
+    CHECK(strata_program_kernel(program, "reduce_spans", &trial->span_kernel));
+    CHECK(strata_program_kernel(program, "reduce_finish", &trial->finish_kernel));
 }
 
 /* One program, over data that begins `offset` bytes into its buffer. */
 static void try_program(struct trial *trial, unsigned alignment, const char *data) {
     static char moved[MOST * 8 + 64];
-    char options[160];
-    strata_program *program = NULL;
+    strata_program *program = build(trial, alignment);
     size_t bytes = MOST * strata_type_size(trial->type);
-    snprintf(options, sizeof options, "-DREDUCE_OPERATION=%d -DREDUCE_TYPE=%d -DREDUCE_ALIGNMENT=%u -DREDUCE_FORM=%d",
-             (int)trial->op, (int)trial->type, alignment, trial->form);
-    CHECK(strata_program_build(device, STRATA_PROGRAM(.embedded = "reduce.cl", .options = options), &program));
-    CHECK(strata_program_kernel(program, "reduce_tiles", &trial->tile_kernel));
-    CHECK(strata_program_kernel(program, "reduce_records", &trial->record_kernel));
+    find_kernels(trial, program);
     trial->offset = alignment;
     memset(moved, 0, sizeof moved);
     memcpy(moved + trial->offset, data, bytes);
@@ -156,6 +203,43 @@ static void the_group_form_takes_any_local_size(void **state) {
         try_form(FORM_GROUP, (enum strata_type)type);
 }
 
+/* Several tiles of records: full ones, one that ends within its first row, and one that ends within its last. */
+static void spans_of_large_input(void **state) {
+    (void)state;
+    static const uint64_t tile_counts[] = {2048 + 3, 2048 * 2 + 1700, 2048 * 5 + 513};
+    static const enum strata_reduce_op ops[] = {STRATA_SUM, STRATA_ARG_MIN};
+    enum { TILE = 2048, LEFT = 5 };
+    if (is_slow) {
+        print_message("skipped: this would take an hour\n");
+        skip();
+    }
+    const uint64_t most = tile_counts[2] * TILE;
+    int64_t *data = malloc(most * sizeof *data);
+    assert_non_null(data);
+    reference_fill(REFERENCE_NANS, STRATA_I64, data, most, 31);
+    struct trial trial = {.type = STRATA_I64, .form = FORM_GROUP, .tile = TILE, .local = 64};
+    trial.input = create(most * sizeof *data);
+    trial.scratch = create(RECORD_BYTES * tile_counts[2]);
+    trial.result = create(64);
+    CHECK(strata_write(queue, strata_all(trial.input), data));
+    for (size_t o = 0; o < 2; o++) {
+        trial.op = ops[o];
+        strata_program *program = build(&trial, 16);
+        find_kernels(&trial, program);
+        for (size_t c = 0; c < 3; c++) {
+            trial.count = (tile_counts[c] - 1) * TILE + LEFT;
+            uint64_t expected = reference_reduce(trial.op, trial.type, data, trial.count);
+            assert_found(&trial, "columns", run_spans(&trial, false), expected);
+            assert_found(&trial, "spans", run_spans(&trial, true), expected);
+        }
+        strata_program_destroy(&program);
+    }
+    strata_buffer_destroy(&trial.input);
+    strata_buffer_destroy(&trial.scratch);
+    strata_buffer_destroy(&trial.result);
+    free(data);
+}
+
 /* llvmpipe's compiler takes minutes for straight-line code over such vectors, and strata does not use it there. */
 static void the_item_form_gives_the_same(void **state) {
     (void)state;
@@ -168,6 +252,7 @@ static void the_item_form_gives_the_same(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_group_form_takes_any_local_size),
+        cmocka_unit_test(spans_of_large_input),
         cmocka_unit_test(the_item_form_gives_the_same),
     };
     device = contract_open();

@@ -68,6 +68,35 @@ static void regions_do_not_overlap(void **state) {
     }
 }
 
+/* Tiles of records have 1024 columns and 256 lanes of four columns, or with 8-byte elements 512 columns in pairs. */
+static void spans_cover_every_tile(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t count;
+        size_t bytes;
+        uint64_t columns, lanes;
+        uint32_t record_tiles, per_lane;
+    } cases[] = {{4097, 4, 2, 1, 1, 4},
+                 {4096 * 5, 4, 5, 2, 1, 4},
+                 {4096 * 1023, 4, 1023, 256, 1, 4},
+                 {4096 * 1500, 4, 1024, 256, 1, 4},
+                 {4096 * 4096 + 1, 4, 1025, 257, 2, 4},
+                 {UINT64_C(1) << 28, 4, 16384, 4096, 16, 4},
+                 {UINT64_C(1) << 30, 4, 65536, 16384, 64, 4},
+                 {2048 * 2048 * 5 + 1, 8, 5 * 512 + 1, 5 * 256 + 1, 6, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct strata_reduce_plan plan = strata_reduce_plan_make(cases[i].count, cases[i].bytes);
+        struct strata_reduce_spans spans = strata_reduce_spans_make(&plan, false);
+        assert_true(spans.groups == cases[i].columns);
+        assert_int_equal(spans.per_lane, cases[i].per_lane);
+        assert_int_equal(spans.record_tiles, cases[i].record_tiles);
+        assert_true(spans.groups * 16 <= plan.scratch_bytes);
+        spans = strata_reduce_spans_make(&plan, true);
+        assert_true(spans.groups == cases[i].lanes);
+        assert_int_equal(spans.per_lane, 1);
+    }
+}
+
 static void a_small_launch_takes_all(void **state) {
     (void)state;
     struct strata_reduce_launch launch = strata_reduce_launch_make(0, 5, 1, 256, INT32_MAX);
@@ -83,8 +112,9 @@ static void launches_stay_below_31_bits_and_miss_no_tile(void **state) {
     (void)state;
     static const struct {
         uint64_t total, per_group, items;
-    } cases[] = {{GROUPS_AT_256_ITEMS, 1, 256}, {GROUPS_AT_256_ITEMS + 1, 1, 256}, {UINT64_C(1) << 33, 1, 256},
-                 {(UINT64_C(1) << 33) + 7, 16, 1}, {UINT64_C(1) << 36, 16, 1},     {(UINT64_C(1) << 26) + 1, 1, 100}};
+    } cases[] = {{GROUPS_AT_256_ITEMS, 1, 256}, {GROUPS_AT_256_ITEMS + 1, 1, 256},
+                 {UINT64_C(1) << 33, 1, 256},   {(UINT64_C(1) << 33) + 7, 16, 1},
+                 {UINT64_C(1) << 36, 16, 1},    {(UINT64_C(1) << 26) + 1, 1, 100}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t next = 0;
         while (next < cases[i].total) {
@@ -114,6 +144,7 @@ int main(void) {
         cmocka_unit_test(levels_follow_the_count),
         cmocka_unit_test(counts_beyond_32_bits),
         cmocka_unit_test(regions_do_not_overlap),
+        cmocka_unit_test(spans_cover_every_tile),
         cmocka_unit_test(a_small_launch_takes_all),
         cmocka_unit_test(launches_stay_below_31_bits_and_miss_no_tile),
         cmocka_unit_test(full_launches_are_as_large_as_allowed),
