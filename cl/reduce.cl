@@ -5,7 +5,7 @@
  * divides the input's address), REDUCE_FORM. The two forms differ in who does what, and in no bit of any result:
  *   GROUP (1)  one work-group per tile, for GPUs: neighbouring work-items read neighbouring 16 bytes, four loads in
  *              flight, the 256 lanes folded in local memory. Any local size works: work-items loop over the lanes.
- *   ITEM (2)   a work-group of one work-item takes TILES_PER_ITEM tiles one after the other, for CPU devices.
+ *   ITEM (2)   a work-group of one work-item takes many tiles one after the other, for CPU devices.
  * GROUP adds kernels for groups that take several tiles, and REDUCE_FUSED with it one that does all in one launch.
  * Never built with a fast-math option; the contraction of a * b + c is off. */
 #pragma OPENCL FP_CONTRACT OFF
@@ -19,9 +19,6 @@
 #if REDUCE_FORM == FORM_ITEM
 
 #include "reduce_item.h"
-
-/* 256 KiB each: with less, PoCL's scheduling shows; with more, its threads end at different times. */
-#define TILES_PER_ITEM 16u
 
 FUNCTION reduce_leaf item_partial_tile(GLOBAL const uchar *tile, uint count) {
     reduce_leaf lanes[LANES];
@@ -90,16 +87,17 @@ FUNCTION reduce_record group_records(GLOBAL const uchar *region, ulong count, ul
 
 #endif
 
-/* The input's tiles `first_tile` to `first_tile + tile_count - 1`. The slice begins `offset` bytes into `input`, holds
+/* The input's tiles `first_tile` to `first_tile + tile_count - 1`, `tiles_per_item` of them by each work-item of the form
+ * that has one per group. The slice begins `offset` bytes into `input`, holds
  * `count` elements, and its first tile is tile `base_tile` of the whole reduction, whose records go to the region of
  * `capacity` records at `region`. With `is_last` there is one tile in all, and it is the result. */
 KERNEL void reduce_tiles(GLOBAL const uchar *input, ulong offset, ulong count, ulong first_tile, ulong tile_count,
-                         ulong base_tile, GLOBAL uchar *scratch, ulong region, ulong capacity, GLOBAL uchar *result,
+                         uint tiles_per_item, ulong base_tile, GLOBAL uchar *scratch, ulong region, ulong capacity, GLOBAL uchar *result,
                          ulong result_offset, uint is_last) {
     GLOBAL uchar *records = scratch + region;
 #if REDUCE_FORM == FORM_ITEM
-    ulong tile = first_tile + (ulong)group_index() * TILES_PER_ITEM;
-    ulong end = min(tile + TILES_PER_ITEM, first_tile + tile_count);
+    ulong tile = first_tile + (ulong)group_index() * tiles_per_item;
+    ulong end = min(tile + tiles_per_item, first_tile + tile_count);
     reduce_leaf best = identity_leaf();
     for (; tile < end; tile++) {
         GLOBAL const uchar *from = input + offset + tile * TILE_BYTES;
@@ -123,6 +121,7 @@ KERNEL void reduce_tiles(GLOBAL const uchar *input, ulong offset, ulong count, u
             store_record(records, capacity, base_tile + tile, record);
     }
     (void)tile_count;
+    (void)tiles_per_item;
 #endif
 }
 

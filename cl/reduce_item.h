@@ -2,9 +2,9 @@
  * Vectors are taken apart by their elements and not by swizzles, of which Oclgrind's check for uninitialized memory
  * understands few; compilers make the same shuffles of both.
  *
- * Sums and products of floats follow the tree's shape exactly: straight-line code, since loops and vload16 cost half
- * the speed on PoCL. A helper that has a 64-byte vector in its signature lets LLVM use 64-byte registers. All other
- * operations are exact in any order, so they run down the tile with four accumulators. */
+ * Sums and products of floats follow the tree's shape exactly. A helper that has a 64-byte vector in its signature lets
+ * LLVM use 64-byte registers. All other operations are exact in any order, so they run down the tile with four
+ * accumulators. */
 #ifndef STRATA_REDUCE_ITEM_H
 #define STRATA_REDUCE_ITEM_H
 
@@ -40,8 +40,14 @@ FUNCTION void prefetch_next_tile(GLOBAL const uchar *from) {
     (void)from;
 }
 
-/* Straight-line code is what this is about, whatever a compiler thinks of the size. */
 #define INLINE __attribute__((always_inline)) FUNCTION
+
+/* A processor's prefetcher goes by the place in the code: it follows 16 loads in a loop, and not 256 in a row. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define NOT_UNROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define NOT_UNROLLED
+#endif
 
 #if IS_ORDERED && ELEMENT_BYTES == 4
 
@@ -71,28 +77,16 @@ INLINE float16 lanes16(GLOBAL const uchar *tile, uint k) {
 }
 
 FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile, reduce_leaf *best) {
+    float16 part[8];
     (void)best;
-    /* In the order of memory, the tile's first half and then, for the first halving, its second. */
-#define FIRST(k) float16 lanes_##k = lanes16(tile, k)
-#define SECOND(k) lanes_##k = COMBINE_VALUES(lanes_##k, lanes16(tile, k + 8))
-    FIRST(0);
-    FIRST(1);
-    FIRST(2);
-    FIRST(3);
-    FIRST(4);
-    FIRST(5);
-    FIRST(6);
-    FIRST(7);
-    SECOND(0);
-    SECOND(1);
-    SECOND(2);
-    SECOND(3);
-    SECOND(4);
-    SECOND(5);
-    SECOND(6);
-    SECOND(7);
-    float16 even = COMBINE_VALUES(COMBINE_VALUES(lanes_0, lanes_4), COMBINE_VALUES(lanes_2, lanes_6));
-    float16 odd = COMBINE_VALUES(COMBINE_VALUES(lanes_1, lanes_5), COMBINE_VALUES(lanes_3, lanes_7));
+    NOT_UNROLLED
+    for (uint k = 0; k < 8; k++)
+        part[k] = lanes16(tile, k);
+    NOT_UNROLLED
+    for (uint k = 0; k < 8; k++)
+        part[k] = COMBINE_VALUES(part[k], lanes16(tile, k + 8));
+    float16 even = COMBINE_VALUES(COMBINE_VALUES(part[0], part[4]), COMBINE_VALUES(part[2], part[6]));
+    float16 odd = COMBINE_VALUES(COMBINE_VALUES(part[1], part[5]), COMBINE_VALUES(part[3], part[7]));
     float16 lanes = COMBINE_VALUES(even, odd);
     float8 low8 = (float8)(lanes.s0, lanes.s1, lanes.s4, lanes.s5, lanes.s8, lanes.s9, lanes.sc, lanes.sd);
     float8 high8 = (float8)(lanes.s2, lanes.s3, lanes.s6, lanes.s7, lanes.sa, lanes.sb, lanes.se, lanes.sf);
@@ -125,58 +119,18 @@ INLINE double8 lanes8(GLOBAL const uchar *tile, uint k) {
 }
 
 FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile, reduce_leaf *best) {
+    double8 part[16];
     (void)best;
-    /* In the order of memory, the tile's first half and then, for the first halving, its second. */
-#define FIRST(k) double8 lanes_##k = lanes8(tile, k)
-#define SECOND(k) lanes_##k = COMBINE_VALUES(lanes_##k, lanes8(tile, k + 16))
-    FIRST(0);
-    FIRST(1);
-    FIRST(2);
-    FIRST(3);
-    FIRST(4);
-    FIRST(5);
-    FIRST(6);
-    FIRST(7);
-    FIRST(8);
-    FIRST(9);
-    FIRST(10);
-    FIRST(11);
-    FIRST(12);
-    FIRST(13);
-    FIRST(14);
-    FIRST(15);
-    SECOND(0);
-    SECOND(1);
-    SECOND(2);
-    SECOND(3);
-    SECOND(4);
-    SECOND(5);
-    SECOND(6);
-    SECOND(7);
-    SECOND(8);
-    SECOND(9);
-    SECOND(10);
-    SECOND(11);
-    SECOND(12);
-    SECOND(13);
-    SECOND(14);
-    SECOND(15);
-#define HALVE(k, reach) lanes_##k = COMBINE_VALUES(lanes_##k, reach)
-    HALVE(0, lanes_8);
-    HALVE(1, lanes_9);
-    HALVE(2, lanes_10);
-    HALVE(3, lanes_11);
-    HALVE(4, lanes_12);
-    HALVE(5, lanes_13);
-    HALVE(6, lanes_14);
-    HALVE(7, lanes_15);
-    HALVE(0, lanes_4);
-    HALVE(1, lanes_5);
-    HALVE(2, lanes_6);
-    HALVE(3, lanes_7);
-    HALVE(0, lanes_2);
-    HALVE(1, lanes_3);
-    double8 lanes = COMBINE_VALUES(lanes_0, lanes_1);
+    NOT_UNROLLED
+    for (uint k = 0; k < 16; k++)
+        part[k] = lanes8(tile, k);
+    NOT_UNROLLED
+    for (uint k = 0; k < 16; k++)
+        part[k] = COMBINE_VALUES(part[k], lanes8(tile, k + 16));
+    for (uint reach = 8; reach > 0; reach /= 2)
+        for (uint k = 0; k < reach; k++)
+            part[k] = COMBINE_VALUES(part[k], part[k + reach]);
+    double8 lanes = part[0];
     double4 even4 = (double4)(lanes.s0, lanes.s2, lanes.s4, lanes.s6);
     double4 odd4 = (double4)(lanes.s1, lanes.s3, lanes.s5, lanes.s7);
     double4 half4 = COMBINE_VALUES(even4, odd4);

@@ -14,7 +14,7 @@ struct strata_quirks {
     bool private_zero_is_unknown; /* answers 0 bytes of private memory for every kernel */
     bool local_counts_double;     /* answers twice the local memory that a kernel declares */
     bool host_memory_is_device;   /* a CPU device that uses aligned host memory in place, whatever its size */
-    bool slow_vectors;            /* compiles straight-line code with wide vectors for minutes */
+    bool slow_vectors;            /* a CPU device that runs work-groups better than wide vectors */
     bool device_order;            /* kernels can order memory for the whole device: see arrive in cl/portable.h */
     bool pinned_is_pinned;        /* CL_MEM_ALLOC_HOST_PTR was measured to be page-locked */
     bool parts_clash;             /* no two sub-buffers may overlap from different starts while both live */

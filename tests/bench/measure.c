@@ -47,7 +47,10 @@ static struct summary summarise(double *seconds, size_t count) {
     return (struct summary){count, seconds[count / 2], seconds[edge], seconds[count - 1 - edge]};
 }
 
+/* After a run that does not count: the contender before has left its own data in the caches. */
 static bool sample(const struct contender *contender, size_t runs, double *seconds) {
+    if (!contender->run(contender->user))
+        return false;
     double begin = measure_seconds();
     for (size_t i = 0; i < runs; i++)
         if (!contender->run(contender->user))
@@ -66,8 +69,8 @@ static void print(const char *title, const struct contender *contenders, size_t 
     fflush(stdout);
 }
 
-bool measure(const char *title, const struct contender *contenders, size_t count, size_t rounds, size_t runs, bool guard,
-             struct summary *summaries) {
+bool measure(const char *title, const struct contender *contenders, size_t count, size_t rounds, size_t runs,
+             bool guard, struct summary *summaries) {
     static double seconds[MEASURE_CONTENDERS][MOST_ROUNDS];
     struct summary own[MEASURE_CONTENDERS] = {{0}};
     size_t accepted = 0, rejected = 0;
@@ -80,8 +83,6 @@ bool measure(const char *title, const struct contender *contenders, size_t count
                 printf("%s: %s gave a wrong result\n", title, contenders[i].name);
                 return false;
             }
-            /* Threads of one contender that spin after their work would run into the next one's time. */
-            usleep(guard ? 20000 : 0);
         }
         wall = measure_seconds() - wall;
         double foreign = (machine_cpu_seconds() - busy) - (own_cpu_seconds() - mine);

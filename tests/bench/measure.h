@@ -1,4 +1,5 @@
-/* Side by side measurement: contenders take turns in every round, and a round that other work disturbed is thrown away. */
+/* Side by side measurement: contenders take turns in every round, and a round that other work disturbed is thrown away.
+ */
 #ifndef STRATA_BENCH_MEASURE_H
 #define STRATA_BENCH_MEASURE_H
 
@@ -22,11 +23,11 @@ struct summary {
 #define MEASURE_CONTENDERS 8
 
 /* Two rounds to warm up, then up to `rounds` accepted ones, each contender once per round in turn; gives up on quiet
- * after three times as many. `runs` per sample hide the clock's grain for short work. With `guard`, a round counts only
- * when the rest of the machine used less than 5 % of it. Prints a table with the ratio to the first contender; false
- * when a result was wrong, and then no figure is printed. */
-bool measure(const char *title, const struct contender *contenders, size_t count, size_t rounds, size_t runs, bool guard,
-             struct summary *summaries);
+ * after three times as many. A sample is the mean of `runs`, after one that does not count. With `guard`, a round
+ * counts only when the rest of the machine used less than 5 % of it. Prints a table with the ratio to the first
+ * contender; false when a result was wrong, and then no figure is printed. */
+bool measure(const char *title, const struct contender *contenders, size_t count, size_t rounds, size_t runs,
+             bool guard, struct summary *summaries);
 
 double measure_seconds(void);
 

@@ -140,15 +140,16 @@ static int open_bench(struct bench *bench, const char *selector) {
     if (!bench->host || cuda_peer_open(bytes) != 0)
         return fail("CUDA or memory");
     if (strata_buffer_create(bench->device, STRATA_BUFFER(.bytes = bytes, .name = "data"), &bench->data) != STRATA_OK ||
-        strata_buffer_create(bench->device, STRATA_BUFFER(.bytes = 16, .name = "result"), &bench->result) != STRATA_OK ||
+        strata_buffer_create(bench->device, STRATA_BUFFER(.bytes = 16, .name = "result"), &bench->result) !=
+            STRATA_OK ||
         strata_buffer_create(bench->device, STRATA_BUFFER(.bytes = bytes, .kind = STRATA_PINNED, .name = "pinned"),
                              &bench->pinned) != STRATA_OK)
         return fail("buffers");
     measure_fill_f32(bench->host, bench->count, 1);
     cuda_peer_driver(&driver);
     const struct strata_device_info *info = strata_device_get_info(bench->device);
-    printf("%s, driver %s, CUDA %d.%d, strata %s\n", info->name, info->driver_version, driver / 1000, driver % 1000 / 10,
-           strata_version());
+    printf("%s, driver %s, CUDA %d.%d, strata %s\n", info->name, info->driver_version, driver / 1000,
+           driver % 1000 / 10, strata_version());
     return 0;
 }
 

@@ -95,7 +95,7 @@ static void assert_groups(const struct tiles *tiles, const void *data, size_t co
     CHECK(strata_launch(queue, kernel_of(tiles->program, "reduce_tiles"),
                         strata_grid_local(strata_grid_1d(tile_count * items), items, 1, 1),
                         STRATA_ARGS(whole(tiles->input), zero, strata_arg_u64(count), zero, strata_arg_u64(tile_count),
-                                    zero, scratch, zero, strata_arg_u64(tile_count), result, zero,
+                                    strata_arg_u32(1), zero, scratch, zero, strata_arg_u64(tile_count), result, zero,
                                     strata_arg_u32(tile_count == 1))));
     if (tile_count > 1)
         CHECK(strata_launch(queue, kernel_of(tiles->program, "reduce_records"),
