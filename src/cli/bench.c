@@ -6,6 +6,7 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "core/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -151,7 +152,7 @@ static int check_writable(const char *path) {
     bool is_new = access(path, F_OK) != 0;
     int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) {
-        strata_message("%s: cannot write: %s", path, strerror(errno));
+        strata_message("%s: cannot write: %s", path, strata_errno_text(errno));
         return STRATA_EXIT_FILE;
     }
     close(file);

@@ -27,7 +27,7 @@ static enum strata_status fail_in_file(const struct strata_input *input) {
 }
 
 static enum strata_status fail_system(const struct strata_input *input, const char *what) {
-    return strata_fail(STRATA_IO, "%s: cannot %s: %s", input->label, what, strerror(errno));
+    return strata_fail(STRATA_IO, "%s: cannot %s: %s", input->label, what, strata_errno_text(errno));
 }
 
 static enum strata_status fail_interrupted(const struct strata_input *input) {

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/output.h"
+#include "core/error.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -93,7 +94,7 @@ static int write_file(struct strata_text *text, const char *path) {
     strata_text_release(text);
     if (written)
         return STRATA_EXIT_DONE;
-    strata_message("%s: cannot write: %s", path, strerror(reason));
+    strata_message("%s: cannot write: %s", path, strata_errno_text(reason));
     return STRATA_EXIT_FILE;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/output.h"
 
 #include "cli/command.h"
+#include "core/error.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -73,7 +74,7 @@ int strata_report(void) {
 /* A pipe that its reader closed is not worth a message. */
 static void report_output(int reason) {
     if (reason != EPIPE)
-        strata_message("cannot write to standard output: %s", strerror(reason));
+        strata_message("cannot write to standard output: %s", strata_errno_text(reason));
 }
 
 /* Past stdio, whose buffer would forget why an early part could not be written. */

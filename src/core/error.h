@@ -40,4 +40,7 @@ enum strata_status strata_error_restore(const struct strata_error_copy *copy);
 /* Out of host memory, said in one way everywhere. */
 enum strata_status strata_fail_host_memory(uint64_t bytes, const char *what);
 
+/* What an errno value means, in words that do not follow the locale and without shared memory. A static string. */
+const char *strata_errno_text(int code);
+
 #endif

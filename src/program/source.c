@@ -8,38 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *strata_errno_text(int code) {
-    static const struct {
-        int code;
-        const char *text;
-    } texts[] = {
-        {ENOENT, "there is no such file or folder"},
-        {ENOTDIR, "a part of the path is not a folder"},
-        {EISDIR, "it is a folder"},
-        {EACCES, "permission denied"},
-        {EPERM, "not permitted"},
-        {EROFS, "the file system is read-only"},
-        {ELOOP, "it is a symbolic link, or there are too many of them"},
-        {ENAMETOOLONG, "the name is too long"},
-        {ENOSPC, "no space is left on the device"},
-        {EDQUOT, "the disk quota is used up"},
-        {EIO, "the device reports an input or output fault"},
-        {EMFILE, "this process has too many files open"},
-        {ENFILE, "the system has too many files open"},
-        {ENOMEM, "the system is out of memory"},
-        {EEXIST, "it exists already"},
-        {ESTALE, "the file is gone from its server"},
-        {ENXIO, "there is nothing behind this device"},
-        {EFBIG, "the file is too large"},
-        {EOVERFLOW, "the file is too large"},
-        {EINVAL, "the system refuses the request"},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i].code == code)
-            return texts[i].text;
-    return "the system reports an unexpected fault";
-}
-
 /* How messages call a text. */
 struct label {
     const char *before;

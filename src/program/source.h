@@ -25,7 +25,4 @@ enum strata_status strata_source_load(const char *path, enum strata_source_kind 
 enum strata_status strata_source_copy(const char *name, const char *bytes, size_t length, enum strata_source_kind kind,
                                       struct strata_text *out);
 
-/* What an errno value means, in words that do not follow the locale and without shared memory. A static string. */
-const char *strata_errno_text(int code);
-
 #endif

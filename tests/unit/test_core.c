@@ -59,6 +59,25 @@ static void *allocate_none(size_t bytes, void *user) {
     return NULL;
 }
 
+/* Characters of one to four bytes at each distance from the end of the message. */
+static void test_long_messages(void **state) {
+    (void)state;
+    static const char *const characters[] = {"x", "\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"};
+    char text[4200];
+    for (size_t kind = 0; kind < 4; kind++)
+        for (size_t shift = 0; shift < 4; shift++) {
+            size_t bytes = strlen(characters[kind]);
+            memset(text, 'a', shift);
+            for (size_t at = shift; at < 4100; at += bytes)
+                memcpy(text + at, characters[kind], bytes + 1);
+            strata_fail(STRATA_IO, "%s", text);
+            const char *message = strata_last_error()->message;
+            assert_true(strlen(message) > 1000 && strlen(message) < strlen(text));
+            assert_int_equal((strlen(message) - shift) % bytes, 0);
+            assert_memory_equal(message, text, strlen(message));
+        }
+}
+
 static void test_host(void **state) {
     (void)state;
     struct strata_allocator none = {.allocate = allocate_none};
@@ -128,7 +147,7 @@ static void test_worker(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_errors), cmocka_unit_test(test_host),
-                                       cmocka_unit_test(test_worker)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_errors), cmocka_unit_test(test_long_messages),
+                                       cmocka_unit_test(test_host), cmocka_unit_test(test_worker)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

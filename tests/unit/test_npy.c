@@ -366,7 +366,7 @@ static void files_that_cannot_be_opened(void **state) {
     assert_int_equal(strata_input_open(&input, "/tmp"), STRATA_IO);
     assert_string_equal(strata_last_error()->message, "/tmp: this is a folder, not a file of numbers");
     assert_int_equal(strata_input_open(&input, "/nowhere/at all"), STRATA_IO);
-    assert_string_equal(strata_last_error()->message, "/nowhere/at all: cannot open: No such file or directory");
+    assert_string_equal(strata_last_error()->message, "/nowhere/at all: cannot open: there is no such file or folder");
 }
 
 static void a_file_that_shrinks(void **state) {
