@@ -183,10 +183,9 @@ static int run(const struct request *request) {
 
 static const char notes[] =
     "Rates are in GB/s, 10^9 bytes a second: the median of some rounds, with the 5th and 95th percentile (the least "
-    "and "
-    "the most where there are fewer than 20). The warm-up is left out, the data is random, each result is checked, and "
-    "what cannot be measured is n/a with the reason. On CPU devices, rounds in which other processes used the CPU are "
-    "repeated.\n"
+    "and the most where there are fewer than 20). The warm-up is left out, the data is random, each result is checked, "
+    "and what cannot be measured is n/a with the reason. On CPU devices, rounds in which other processes used the CPU "
+    "are repeated.\n"
     "\n"
     "Ctrl-C ends the bench and prints what was measured so far.";
 

@@ -62,6 +62,11 @@ step contract meson test -C "$build" --suite contract --suite unit --print-error
 lines=60 step info "$build/strata" info
 lines=80 step bench timeout 200 "$build/strata" bench --json "$results/bench.json"
 
+probes() {
+    gcc -std=gnu11 -O2 -Wno-deprecated-declarations tests/device/probe.c -o "$build/probe" -lOpenCL && "$build/probe"
+}
+lines=80 step probes probes
+
 sums() {
     head -c 64000000 /dev/urandom >"$build/random.i32"
     "$build/strata" reduce "$build/random.i32" --op sum --type i32 --json
