@@ -21,7 +21,7 @@ Phase.__new__.__defaults__ = ([], "", 1)
 # Fortified, as distributions build: the C library then ends a program that overruns a buffer it knows the size of.
 # rusticl is left out under ThreadSanitizer: its locks cannot be seen, so that a report means nothing, and it is slow.
 PHASES = [
-    Phase("all tests, and the kernels under Oclgrind's checks", "", ["-Dc_args=-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=2"]),
+    Phase("all tests, and the kernels under Oclgrind's checks", "", ["-Dc_args=-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2"]),
     Phase("AddressSanitizer and UndefinedBehaviorSanitizer", "asan", ["-Db_sanitize=address,undefined"],
           ["unit", "contract"], "address,undefined", 3),
     Phase("ThreadSanitizer", "tsan", ["-Db_sanitize=thread", "-Dtest_runtimes=pocl,oclgrind"],
@@ -52,7 +52,9 @@ def options_of(phase):
 def as_meson_prints(value):
     if isinstance(value, bool):
         return str(value).lower()
-    return ",".join(value) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return (" " if any(item.startswith("-") for item in value) else ",").join(value)
+    return str(value)
 
 
 def configured(folder, options):
