@@ -50,7 +50,8 @@ typedef ulong2 strata_ulong2;
 typedef long2 strata_long2;
 
 #define KERNEL __kernel
-#define FUNCTION static
+/* Always, because rusticl 25.0 crashes on functions with pointers to local memory that Clang has left as they are. */
+#define FUNCTION static inline __attribute__((always_inline))
 #define GLOBAL __global
 #define LOCAL __local
 #define LOCAL_ARRAY(type, name, count) __local type name[count]

@@ -45,16 +45,17 @@ FUNCTION reduce_record item_record_tile(GLOBAL const uchar *region, ulong count,
 /* Eight lanes, `reach` apart, folded as three halvings would: with the lane 4 * reach behind, then 2 * reach, then reach.
  * So 256 lanes take three steps with a barrier in front of each, instead of eight. */
 #define FOLD_EIGHT(COMBINE, lanes, lane, reach)                                                                        \
-    COMBINE(COMBINE(COMBINE(lanes[lane], lanes[lane + 4 * reach]),                                                     \
-                    COMBINE(lanes[lane + 2 * reach], lanes[lane + 6 * reach])),                                        \
-            COMBINE(COMBINE(lanes[lane + reach], lanes[lane + 5 * reach]),                                             \
-                    COMBINE(lanes[lane + 3 * reach], lanes[lane + 7 * reach])))
+    COMBINE(COMBINE(COMBINE(lanes[lane], lanes[lane + 4 * (reach)]),                                                   \
+                    COMBINE(lanes[lane + 2 * (reach)], lanes[lane + 6 * (reach)])),                                    \
+            COMBINE(COMBINE(lanes[lane + (reach)], lanes[lane + 5 * (reach)]),                                         \
+                    COMBINE(lanes[lane + 3 * (reach)], lanes[lane + 7 * (reach)])))
+#define FOLD_STEP(COMBINE, lanes, reach)                                                                               \
+    local_barrier();                                                                                                   \
+    for (uint lane = local_index(); lane < reach; lane += local_count())                                               \
+        lanes[lane] = FOLD_EIGHT(COMBINE, lanes, lane, reach);
 #define FOLD_LANES(COMBINE, lanes)                                                                                     \
-    for (uint reach = LANES / 8; reach >= 4; reach /= 8) {                                                             \
-        local_barrier();                                                                                               \
-        for (uint lane = local_index(); lane < reach; lane += local_count())                                           \
-            lanes[lane] = FOLD_EIGHT(COMBINE, lanes, lane, reach);                                                     \
-    }                                                                                                                  \
+    FOLD_STEP(COMBINE, lanes, LANES / 8)                                                                               \
+    FOLD_STEP(COMBINE, lanes, LANES / 64)                                                                              \
     local_barrier();                                                                                                   \
     if (local_index() == 0)                                                                                            \
         lanes[0] = COMBINE(COMBINE(lanes[0], lanes[2]), COMBINE(lanes[1], lanes[3]));

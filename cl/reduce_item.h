@@ -40,8 +40,6 @@ FUNCTION void prefetch_next_tile(GLOBAL const uchar *from) {
     (void)from;
 }
 
-#define INLINE __attribute__((always_inline)) FUNCTION
-
 /* A processor's prefetcher goes by the place in the code: it follows 16 loads in a loop, and not 256 in a row. */
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define NOT_UNROLLED _Pragma("clang loop unroll(disable)")
@@ -52,7 +50,7 @@ FUNCTION void prefetch_next_tile(GLOBAL const uchar *from) {
 #if IS_ORDERED && ELEMENT_BYTES == 4
 
 /* 16 neighbouring columns. */
-INLINE float16 columns(GLOBAL const uchar *from) {
+FUNCTION float16 columns(GLOBAL const uchar *from) {
     prefetch_next_tile(from);
     float16 row0 = as_float16(load_block(from));
     float16 row1 = as_float16(load_block(from + ROW_BYTES));
@@ -62,7 +60,7 @@ INLINE float16 columns(GLOBAL const uchar *from) {
 }
 
 /* Within each 16 bytes: x + y of a, z + w of a, x + y of b, z + w of b. */
-INLINE float16 fold(float16 a, float16 b) {
+FUNCTION float16 fold(float16 a, float16 b) {
     float16 even = (float16)(a.s0, a.s2, b.s0, b.s2, a.s4, a.s6, b.s4, b.s6, /* */
                              a.s8, a.sa, b.s8, b.sa, a.sc, a.se, b.sc, b.se);
     float16 odd = (float16)(a.s1, a.s3, b.s1, b.s3, a.s5, a.s7, b.s5, b.s7, /* */
@@ -71,7 +69,7 @@ INLINE float16 fold(float16 a, float16 b) {
 }
 
 /* 64 neighbouring columns, which are 16 lanes: lane 4 * b + q of them stands at element 4 * q + b. */
-INLINE float16 lanes16(GLOBAL const uchar *tile, uint k) {
+FUNCTION float16 lanes16(GLOBAL const uchar *tile, uint k) {
     GLOBAL const uchar *from = tile + 256 * k;
     return fold(fold(columns(from), columns(from + 64)), fold(columns(from + 128), columns(from + 192)));
 }
@@ -100,7 +98,7 @@ FUNCTION reduce_leaf item_tile(GLOBAL const uchar *tile, reduce_leaf *best) {
 #elif IS_ORDERED
 
 /* 8 neighbouring columns. */
-INLINE double8 columns(GLOBAL const uchar *from) {
+FUNCTION double8 columns(GLOBAL const uchar *from) {
     prefetch_next_tile(from);
     double8 row0 = as_double8(load_block(from));
     double8 row1 = as_double8(load_block(from + ROW_BYTES));
@@ -110,7 +108,7 @@ INLINE double8 columns(GLOBAL const uchar *from) {
 }
 
 /* 16 neighbouring columns, which are 8 lanes: lane 4 * b + q of them stands at element 2 * q + b. */
-INLINE double8 lanes8(GLOBAL const uchar *tile, uint k) {
+FUNCTION double8 lanes8(GLOBAL const uchar *tile, uint k) {
     double8 a = columns(tile + 128 * k);
     double8 b = columns(tile + 128 * k + 64);
     double8 even = (double8)(a.s0, b.s0, a.s2, b.s2, a.s4, b.s4, a.s6, b.s6);

@@ -5,17 +5,18 @@
 #define STRATA_REDUCE_SPANS_H
 
 /* The most tiles of records that one work-group finishes. */
-#define MOST_RECORD_TILES 64u
+#define MOST_RECORD_TILES 32u
 
 /* Four sets of LANES each, folded side by side; set s begins at s * LANES, and its result is there. */
+#define FOLD_SETS_STEP(COMBINE, lanes, reach)                                                                          \
+    local_barrier();                                                                                                   \
+    for (uint i = local_index(); i < 4u * (reach); i += local_count()) {                                               \
+        uint lane = i / (reach)*LANES + i % (reach);                                                                   \
+        lanes[lane] = FOLD_EIGHT(COMBINE, lanes, lane, reach);                                                         \
+    }
 #define FOLD_SETS(COMBINE, lanes)                                                                                      \
-    for (uint reach = LANES / 8; reach >= 4; reach /= 8) {                                                             \
-        local_barrier();                                                                                               \
-        for (uint i = local_index(); i < 4u * reach; i += local_count()) {                                             \
-            uint lane = i / reach * LANES + i % reach;                                                                 \
-            lanes[lane] = FOLD_EIGHT(COMBINE, lanes, lane, reach);                                                     \
-        }                                                                                                              \
-    }                                                                                                                  \
+    FOLD_SETS_STEP(COMBINE, lanes, LANES / 8)                                                                          \
+    FOLD_SETS_STEP(COMBINE, lanes, LANES / 64)                                                                         \
     local_barrier();                                                                                                   \
     for (uint lane = local_index() * LANES; lane < 4u * LANES; lane += local_count() * LANES)                          \
         lanes[lane] = COMBINE(COMBINE(lanes[lane], lanes[lane + 2]), COMBINE(lanes[lane + 1], lanes[lane + 3]));       \
@@ -90,43 +91,62 @@ KERNEL void reduce_spans(GLOBAL const uchar *input, ulong offset, ulong count, G
         store_record(scratch, spans, span, record);
 }
 
-/* A lane of a tile of records, from its columns or as it is. */
-FUNCTION reduce_record left_lane(GLOBAL const uchar *scratch, ulong count, ulong lane, uint per_lane) {
-    if (per_lane == 1)
-        return settled_record(scratch, lane, count);
+FUNCTION reduce_record column_lane(GLOBAL const uchar *scratch, ulong columns, uint lane) {
     ulong first = lane * COLUMNS_PER_LANE;
     reduce_record record =
-        combine_records(settled_record(scratch, first, count), settled_record(scratch, first + 1, count));
+        combine_records(settled_record(scratch, first, columns), settled_record(scratch, first + 1, columns));
 #if COLUMNS_PER_LANE == 4
-    record = combine_records(record, combine_records(settled_record(scratch, first + 2, count),
-                                                     settled_record(scratch, first + 3, count)));
+    record = combine_records(record, combine_records(settled_record(scratch, first + 2, columns),
+                                                     settled_record(scratch, first + 3, columns)));
 #endif
     return record;
 }
 
-/* One group: from the `count` columns (`per_lane` is COLUMNS_PER_LANE) or spans (1) of `record_tiles` tiles of records,
- * MOST_RECORD_TILES at most, to the result. */
-KERNEL void reduce_finish(GLOBAL const uchar *scratch, ulong count, uint record_tiles, uint per_lane,
-                          GLOBAL uchar *result, ulong result_offset) {
+/* One group: from the columns of four tiles of records or fewer to the result. */
+KERNEL void finish_columns(GLOBAL const uchar *scratch, ulong columns, uint record_tiles, GLOBAL uchar *result,
+                           ulong result_offset) {
     LOCAL_ARRAY(reduce_record, lanes, 4u * LANES);
-    LOCAL_ARRAY(reduce_record, tops, MOST_RECORD_TILES);
-    for (uint first = 0; first < record_tiles; first += 4) {
-        for (uint i = local_index(); i < 4u * LANES; i += local_count())
-            lanes[i] = left_lane(scratch, count, (ulong)first * LANES + i, per_lane);
-        FOLD_SETS(combine_records, lanes)
-        for (uint i = local_index(); i < 4u && first + i < record_tiles; i += local_count())
-            tops[first + i] = lanes[i * LANES];
-        local_barrier();
+    for (uint i = local_index(); i < 4u * LANES; i += local_count())
+        lanes[i] = column_lane(scratch, columns, i);
+    FOLD_SETS(combine_records, lanes)
+    if (local_index() == 0) {
+        reduce_record record = lanes[0];
+        if (record_tiles > 1)
+            record = combine_records(combine_records(record, lanes[LANES]),
+                                     combine_records(lanes[2u * LANES], lanes[3u * LANES]));
+        store_result(result + result_offset, record);
     }
-    if (record_tiles > 1) {
-        for (uint lane = local_index(); lane < LANES; lane += local_count()) {
-            uint column = lane * COLUMNS_PER_LANE;
+}
+
+/* One group: from the spans of 2 to MOST_RECORD_TILES tiles of records to the result. */
+KERNEL void finish_spans(GLOBAL const uchar *scratch, ulong spans, uint record_tiles, GLOBAL uchar *result,
+                         ulong result_offset) {
+    LOCAL_ARRAY(reduce_record, eighths, MOST_RECORD_TILES * LANES / 8u);
+    LOCAL_ARRAY(reduce_record, lanes, LANES);
+    for (uint i = local_index(); i < record_tiles * (LANES / 8u); i += local_count()) {
+        ulong lane = i / (LANES / 8u) * LANES + i % (LANES / 8u);
+#define SPAN(k) settled_record(scratch, lane + k * (LANES / 8u), spans)
+        eighths[i] = combine_records(
+            combine_records(combine_records(SPAN(0), SPAN(4)), combine_records(SPAN(2), SPAN(6))),
+            combine_records(combine_records(SPAN(1), SPAN(5)), combine_records(SPAN(3), SPAN(7))));
+    }
+    local_barrier();
+    for (uint i = local_index(); i < record_tiles * 4u; i += local_count()) {
+        uint lane = i / 4u * (LANES / 8u) + i % 4u;
+        lanes[i] = FOLD_EIGHT(combine_records, eighths, lane, 4u);
+    }
+    local_barrier();
+    for (uint i = local_index(); i < record_tiles; i += local_count())
+        eighths[i] = combine_records(combine_records(lanes[4u * i], lanes[4u * i + 2u]),
+                                     combine_records(lanes[4u * i + 1u], lanes[4u * i + 3u]));
+    local_barrier();
+    for (uint lane = local_index(); lane < LANES; lane += local_count()) {
+        uint column = lane * COLUMNS_PER_LANE;
 #define TOP_RECORD(r, member, j)                                                                                       \
-    (column + r * COLUMNS + j < record_tiles ? tops[column + r * COLUMNS + j] : identity_record())
-            lanes[lane] = LANE_TREE(combine_records, TOP_RECORD);
-        }
-        FOLD_LANES(combine_records, lanes)
+    (column + r * COLUMNS + j < record_tiles ? eighths[column + r * COLUMNS + j] : identity_record())
+        lanes[lane] = LANE_TREE(combine_records, TOP_RECORD);
     }
+    FOLD_LANES(combine_records, lanes)
     if (local_index() == 0)
         store_result(result + result_offset, lanes[0]);
 }

@@ -12,8 +12,10 @@ static const struct strata_quirks rows[] = {
      .serialise = true},
     {.platform = "rusticl",
      .reason =
-         "Start and end of an event are the same on llvmpipe, every kernel has 0 bytes of private memory and twice the "
-         "local memory that it declares. clFinish of 22.3.6 waits for what it flushes itself, so that host work could "
+         "Start and end of an event are the same on llvmpipe, every kernel has 0 bytes of private memory. 22.3.6 "
+         "answers "
+         "twice the local memory that a kernel declares, 25.0.7 what it declares. clFinish of 22.3.6 waits for what it "
+         "flushes itself, so that host work could "
          "run "
          "before flushed commands end. llvmpipe makes vectors of work-items: the reduction's form for GPUs takes 0.7 "
          "of "
@@ -22,11 +24,15 @@ static const struct strata_quirks rows[] = {
      .slow_vectors = true,
      .timer_note = "rusticl's event timer has no resolution: a command ends when it starts",
      .private_zero_is_unknown = true,
-     .local_counts_double = true},
+     .local_counts_double = "22."},
     {.platform = "Portable Computing Language",
      .reason =
          "Its CPU devices use CL_MEM_USE_HOST_PTR memory in place, so strata can align it to pages and ask for huge "
-         "ones; the runtime's own are aligned to 128 bytes and touched page by page.",
+         "ones; the runtime's own are aligned to 128 bytes and touched page by page. 6.0 answers 0 bytes of local and "
+         "of private "
+         "memory for every kernel, 3.1 what they have.",
+     .private_zero_is_unknown = true,
+     .local_zero_is_unknown = true,
      .host_memory_is_device = true},
     {.platform = "NVIDIA CUDA",
      .reason = "CL_MEM_ALLOC_HOST_PTR transfers at the link's full speed (55 GB/s on an H200, pageable 6 to 11). Its "

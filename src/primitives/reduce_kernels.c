@@ -21,10 +21,6 @@
  * 256 tiles 19.6 us fused and 22.8 us in two launches, 65,536 tiles 365 and 291 us. */
 #define MOST_FUSED_TILES 512
 
-/* From so many tiles of records on, each of 256 lanes, a group takes a lane's tiles: there are enough of them then to
- * keep every compute unit busy. */
-#define LEAST_WIDE_RECORD_TILES 4
-
 /* GROUP: a work-group of up to 256 work-items per tile. ITEM: one work-item takes tile after tile, for CPU devices,
  * whose barriers are slow. The two give the same bits. */
 enum form { FORM_GROUP = 1, FORM_ITEM = 2 };
@@ -52,9 +48,17 @@ static unsigned useful_alignment(const strata_device *device, enum strata_type t
     return alignment < MOST_ALIGNMENT || form_of(device) == FORM_ITEM ? element : MOST_ALIGNMENT;
 }
 
-enum kernel { KERNEL_TILES, KERNEL_RECORDS, KERNEL_COLUMNS, KERNEL_SPANS, KERNEL_FINISH, KERNEL_FUSED };
-static const char *const kernel_names[] = {"reduce_tiles", "reduce_records", "reduce_columns",
-                                           "reduce_spans", "reduce_finish",  "reduce_fused"};
+enum kernel {
+    KERNEL_TILES,
+    KERNEL_RECORDS,
+    KERNEL_COLUMNS,
+    KERNEL_SPANS,
+    KERNEL_FINISH_COLUMNS,
+    KERNEL_FINISH_SPANS,
+    KERNEL_FUSED
+};
+static const char *const kernel_names[] = {"reduce_tiles",   "reduce_records", "reduce_columns", "reduce_spans",
+                                           "finish_columns", "finish_spans",   "reduce_fused"};
 
 static bool can_order(const strata_device *device) {
     return form_of(device) == FORM_GROUP && strata_quirks_of(device->info.platform)->device_order;
@@ -180,35 +184,31 @@ static enum strata_status put_fused(strata_queue *queue, const struct strata_red
 }
 
 static bool can_span(const strata_device *device, const struct strata_reduce_plan *plan) {
-    return form_of(device) == FORM_GROUP && plan->levels > 1 && plan->records[1] <= STRATA_REDUCE_MOST_RECORD_TILES;
-}
-
-static enum strata_status put_finish(strata_queue *queue, const struct strata_reduction *reduction,
-                                     const struct strata_reduce_spans *spans) {
-    strata_kernel *kernel = NULL;
-    enum strata_status status = get_kernel(queue->device, reduction, MOST_ALIGNMENT, KERNEL_FINISH, &kernel);
-    if (status != STRATA_OK)
-        return status;
-    return strata_launch_own(queue, kernel, grid_of(1, group_items(queue->device, kernel)),
-                             STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)),
-                                         strata_arg_u64(spans->groups), strata_arg_u32(spans->record_tiles),
-                                         strata_arg_u32(spans->per_lane), strata_arg_slice(reduction->result),
-                                         strata_arg_u64(reduction->result.offset)));
+    return form_of(device) == FORM_GROUP && plan->levels > 1 && plan->records[1] <= STRATA_REDUCE_SPAN_RECORD_TILES;
 }
 
 /* Two launches: groups of several tiles each, and one group for what they leave. */
 static enum strata_status put_spans(strata_queue *queue, const struct strata_reduction *reduction, strata_slice slice) {
-    bool wide = reduction->plan.records[1] >= LEAST_WIDE_RECORD_TILES;
-    struct strata_reduce_spans spans = strata_reduce_spans_make(&reduction->plan, wide);
-    strata_kernel *kernel = NULL;
+    bool wide = reduction->plan.records[1] > STRATA_REDUCE_COLUMN_RECORD_TILES;
+    uint64_t spans = strata_reduce_spans(&reduction->plan, wide);
+    strata_kernel *first = NULL, *second = NULL;
     enum strata_status status =
-        get_kernel(queue->device, reduction, alignment_of(slice), wide ? KERNEL_SPANS : KERNEL_COLUMNS, &kernel);
+        get_kernel(queue->device, reduction, alignment_of(slice), wide ? KERNEL_SPANS : KERNEL_COLUMNS, &first);
+    if (status == STRATA_OK)
+        status = get_kernel(queue->device, reduction, MOST_ALIGNMENT,
+                            wide ? KERNEL_FINISH_SPANS : KERNEL_FINISH_COLUMNS, &second);
     if (status == STRATA_OK)
         status = strata_launch_own(
-            queue, kernel, grid_of(spans.groups, group_items(queue->device, kernel)),
+            queue, first, grid_of(spans, group_items(queue->device, first)),
             STRATA_ARGS(strata_arg_slice(slice), strata_arg_u64(slice.offset), strata_arg_u64(reduction->plan.count),
-                        strata_arg_slice(strata_all(reduction->scratch)), strata_arg_u64(spans.groups)));
-    return status == STRATA_OK ? put_finish(queue, reduction, &spans) : status;
+                        strata_arg_slice(strata_all(reduction->scratch)), strata_arg_u64(spans)));
+    if (status == STRATA_OK)
+        status = strata_launch_own(queue, second, grid_of(1, group_items(queue->device, second)),
+                                   STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)), strata_arg_u64(spans),
+                                               strata_arg_u32((uint32_t)reduction->plan.records[1]),
+                                               strata_arg_slice(reduction->result),
+                                               strata_arg_u64(reduction->result.offset)));
+    return status;
 }
 
 enum strata_status strata_reduce_put(strata_queue *queue, const struct strata_reduction *reduction,

@@ -24,14 +24,11 @@ struct strata_reduce_plan strata_reduce_plan_make(uint64_t count, size_t element
     return plan;
 }
 
-struct strata_reduce_spans strata_reduce_spans_make(const struct strata_reduce_plan *plan, bool wide) {
+uint64_t strata_reduce_spans(const struct strata_reduce_plan *plan, bool wide) {
     uint64_t columns = plan->elements_per_tile / 4, per_lane = columns / STRATA_REDUCE_LANES;
     uint64_t full = plan->records[0] / plan->elements_per_tile, rest = plan->records[0] % plan->elements_per_tile;
     uint64_t last = rest < columns ? rest : columns; /* columns of the last tile of records, if it is not full */
-    struct strata_reduce_spans spans = {.record_tiles = (uint32_t)plan->records[1]};
-    spans.per_lane = wide ? 1 : (uint32_t)per_lane;
-    spans.groups = wide ? full * STRATA_REDUCE_LANES + divide_up(last, per_lane) : full * columns + last;
-    return spans;
+    return wide ? full * STRATA_REDUCE_LANES + divide_up(last, per_lane) : full * columns + last;
 }
 
 struct strata_reduce_launch strata_reduce_launch_make(uint64_t first, uint64_t total, uint64_t tiles_per_group,

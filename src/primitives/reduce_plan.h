@@ -27,19 +27,14 @@ struct strata_reduce_plan {
 /* The plan for `count` elements, at least 1, of `element_bytes` (4 or 8). */
 struct strata_reduce_plan strata_reduce_plan_make(uint64_t count, size_t element_bytes);
 
-/* Several tiles per work-group, and what those leave behind, finished by one: see cl/reduce_spans.h. */
-struct strata_reduce_spans {
-    uint64_t groups;   /* each leaves one record */
-    uint32_t per_lane; /* of the groups' records: 1, or a lane's columns */
-    uint32_t record_tiles;
-};
+/* Several tiles per work-group, and what those leave behind, finished by one: see cl/reduce_spans.h, which has the same
+ * limits. A group takes a column of a tile of records (four tiles) where there are few of those, and else a lane (8 or
+ * 16 tiles). */
+#define STRATA_REDUCE_COLUMN_RECORD_TILES 4
+#define STRATA_REDUCE_SPAN_RECORD_TILES 32
 
-/* The most tiles of records that one work-group finishes; cl/reduce_spans.h has the same. */
-#define STRATA_REDUCE_MOST_RECORD_TILES 64
-
-/* Four tiles per group, or with `wide` a whole lane's tiles. The plan has 2 levels at least, and
- * STRATA_REDUCE_MOST_RECORD_TILES tiles of records at most. */
-struct strata_reduce_spans strata_reduce_spans_make(const struct strata_reduce_plan *plan, bool wide);
+/* The columns or, with `wide`, the lanes of the plan's records: a group for each. The plan has 2 levels at least. */
+uint64_t strata_reduce_spans(const struct strata_reduce_plan *plan, bool wide);
 
 /* A launch over tiles `first` to `first + tiles - 1`, in work-groups that take `tiles_per_group` each. */
 struct strata_reduce_launch {

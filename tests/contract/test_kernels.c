@@ -111,17 +111,15 @@ static void assert_groups(const struct tiles *tiles, const void *data, size_t co
 static void assert_spans(const struct tiles *tiles, const void *data, size_t count, uint64_t items, bool wide) {
     size_t size = strata_type_size(strata_reduce_result_type(tiles->op, tiles->type));
     struct strata_reduce_plan plan = strata_reduce_plan_make(count, strata_type_size(tiles->type));
-    struct strata_reduce_spans spans = strata_reduce_spans_make(&plan, wide);
-    uint64_t bits = 0;
+    uint64_t spans = strata_reduce_spans(&plan, wide), bits = 0;
     strata_arg zero = strata_arg_u64(0), scratch = whole(tiles->scratch), result = whole(tiles->result);
+    CHECK(strata_launch(queue, kernel_of(tiles->program, wide ? "reduce_spans" : "reduce_columns"),
+                        strata_grid_local(strata_grid_1d(spans * items), items, 1, 1),
+                        STRATA_ARGS(whole(tiles->input), zero, strata_arg_u64(count), scratch, strata_arg_u64(spans))));
     CHECK(strata_launch(
-        queue, kernel_of(tiles->program, wide ? "reduce_spans" : "reduce_columns"),
-        strata_grid_local(strata_grid_1d(spans.groups * items), items, 1, 1),
-        STRATA_ARGS(whole(tiles->input), zero, strata_arg_u64(count), scratch, strata_arg_u64(spans.groups))));
-    CHECK(strata_launch(queue, kernel_of(tiles->program, "reduce_finish"),
-                        strata_grid_local(strata_grid_1d(items), items, 1, 1),
-                        STRATA_ARGS(scratch, strata_arg_u64(spans.groups), strata_arg_u32(spans.record_tiles),
-                                    strata_arg_u32(spans.per_lane), result, zero)));
+        queue, kernel_of(tiles->program, wide ? "finish_spans" : "finish_columns"),
+        strata_grid_local(strata_grid_1d(items), items, 1, 1),
+        STRATA_ARGS(scratch, strata_arg_u64(spans), strata_arg_u32((uint32_t)plan.records[1]), result, zero)));
     CHECK(strata_read(queue, strata_sub(strata_all(tiles->result), 0, size), &bits));
     assert_bits(bits, tiles->op, tiles->type, data, count);
 }

@@ -116,6 +116,8 @@ enum strata_status strata_cl_device_create(cl_context context, cl_device_id id, 
     device->context = context;
     device->id = id;
     device->info = *info;
+    const char *doubling = device->quirks->local_counts_double;
+    device->local_counts_double = doubling && strncmp(info->driver_version, doubling, strlen(doubling)) == 0;
     device->amd_queries = strata_cl_has_word(info->extensions, "cl_amd_device_attribute_query");
     device->info.name = device->info.vendor = device->info.platform = device->info.platform_version = "";
     device->info.device_version = device->info.driver_version = device->info.language_version = "";

@@ -27,6 +27,7 @@ struct strata_cl_device {
     cl_platform_id platform;
     struct strata_device_info info; /* figures only: its strings are gone */
     bool amd_queries;               /* cl_amd_device_attribute_query */
+    bool local_counts_double;       /* its driver is one of the quirk's */
     char name[128];
     cl_command_queue service;       /* for the maps that pinned memory keeps for life; made when first needed */
     struct strata_cl_queue *queues; /* all of them */

@@ -173,8 +173,10 @@ static void describe_kernel(struct strata_cl_kernel *kernel, struct strata_nativ
     facts->preferred_multiple = group_figure(kernel, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, true);
     facts->local_bytes = group_figure(kernel, CL_KERNEL_LOCAL_MEM_SIZE, false);
     facts->private_bytes = group_figure(kernel, CL_KERNEL_PRIVATE_MEM_SIZE, false);
-    if (facts->local_bytes != STRATA_UNKNOWN && device->quirks->local_counts_double)
+    if (facts->local_bytes != STRATA_UNKNOWN && device->local_counts_double)
         facts->local_bytes /= 2;
+    if (facts->local_bytes == 0 && device->quirks->local_zero_is_unknown)
+        facts->local_bytes = STRATA_UNKNOWN;
     if (facts->private_bytes == 0 && device->quirks->private_zero_is_unknown)
         facts->private_bytes = STRATA_UNKNOWN;
     for (int i = 0; i < 3; i++)
