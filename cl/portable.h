@@ -23,11 +23,21 @@ typedef longlong2 strata_long2;
 #define LOCAL
 #define LOCAL_ARRAY(type, name, count) __shared__ type name[count]
 
-FUNCTION void local_barrier(void) { __syncthreads(); }
-FUNCTION uint group_index(void) { return blockIdx.x; }
-FUNCTION uint local_index(void) { return threadIdx.x; }
-FUNCTION uint local_count(void) { return blockDim.x; }
-FUNCTION ulong global_index(void) { return (ulong)blockIdx.x * blockDim.x + threadIdx.x; }
+FUNCTION void local_barrier(void) {
+    __syncthreads();
+}
+FUNCTION uint group_index(void) {
+    return blockIdx.x;
+}
+FUNCTION uint local_index(void) {
+    return threadIdx.x;
+}
+FUNCTION uint local_count(void) {
+    return blockDim.x;
+}
+FUNCTION ulong global_index(void) {
+    return (ulong)blockIdx.x * blockDim.x + threadIdx.x;
+}
 FUNCTION uint arrive(uint *counter) {
     __threadfence();
     uint before = atomicAdd(counter, 1u);
@@ -35,11 +45,19 @@ FUNCTION uint arrive(uint *counter) {
     return before;
 }
 
-FUNCTION float float_of_bits(uint bits) { return __uint_as_float(bits); }
-FUNCTION uint bits_of_float(float value) { return __float_as_uint(value); }
+FUNCTION float float_of_bits(uint bits) {
+    return __uint_as_float(bits);
+}
+FUNCTION uint bits_of_float(float value) {
+    return __float_as_uint(value);
+}
 #ifdef STRATA_USE_DOUBLE
-FUNCTION double double_of_bits(ulong bits) { return __longlong_as_double((long long)bits); }
-FUNCTION ulong bits_of_double(double value) { return (ulong)__double_as_longlong(value); }
+FUNCTION double double_of_bits(ulong bits) {
+    return __longlong_as_double((long long)bits);
+}
+FUNCTION ulong bits_of_double(double value) {
+    return (ulong)__double_as_longlong(value);
+}
 #endif
 
 #else
@@ -56,14 +74,24 @@ typedef long2 strata_long2;
 #define LOCAL __local
 #define LOCAL_ARRAY(type, name, count) __local type name[count]
 
-FUNCTION void local_barrier(void) { barrier(CLK_LOCAL_MEM_FENCE); }
-FUNCTION uint group_index(void) { return (uint)get_group_id(0); }
-FUNCTION uint local_index(void) { return (uint)get_local_id(0); }
-FUNCTION uint local_count(void) { return (uint)get_local_size(0); }
-FUNCTION ulong global_index(void) { return (ulong)get_global_id(0); }
+FUNCTION void local_barrier(void) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+FUNCTION uint group_index(void) {
+    return (uint)get_group_id(0);
+}
+FUNCTION uint local_index(void) {
+    return (uint)get_local_id(0);
+}
+FUNCTION uint local_count(void) {
+    return (uint)get_local_size(0);
+}
+FUNCTION ulong global_index(void) {
+    return (ulong)get_global_id(0);
+}
 #ifdef __NV_CL_C_VERSION
-/* Counts up, and answers what was there. What this work-item wrote before is seen by whoever counts later, over the whole
- * device: PTX orders memory so, where OpenCL C 1.2 does it within a work-group only. */
+/* Counts up, and answers what was there. What this work-item wrote before is seen by whoever counts later, over the
+ * whole device: PTX orders memory so, where OpenCL C 1.2 does it within a work-group only. */
 FUNCTION uint arrive(__global uint *counter) {
     uint before;
     __asm__ volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
@@ -71,12 +99,20 @@ FUNCTION uint arrive(__global uint *counter) {
 }
 #endif
 
-FUNCTION float float_of_bits(uint bits) { return as_float(bits); }
-FUNCTION uint bits_of_float(float value) { return as_uint(value); }
+FUNCTION float float_of_bits(uint bits) {
+    return as_float(bits);
+}
+FUNCTION uint bits_of_float(float value) {
+    return as_uint(value);
+}
 #ifdef STRATA_USE_DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-FUNCTION double double_of_bits(ulong bits) { return as_double(bits); }
-FUNCTION ulong bits_of_double(double value) { return as_ulong(value); }
+FUNCTION double double_of_bits(ulong bits) {
+    return as_double(bits);
+}
+FUNCTION ulong bits_of_double(double value) {
+    return as_ulong(value);
+}
 #endif
 
 #endif

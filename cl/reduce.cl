@@ -42,8 +42,8 @@ FUNCTION reduce_record item_record_tile(GLOBAL const uchar *region, ulong count,
 
 #else
 
-/* Eight lanes, `reach` apart, folded as three halvings would: with the lane 4 * reach behind, then 2 * reach, then reach.
- * So 256 lanes take three steps with a barrier in front of each, instead of eight. */
+/* Eight lanes, `reach` apart, folded as three halvings would: with the lane 4 * reach behind, then 2 * reach, then
+ * reach. So 256 lanes take three steps with a barrier in front of each, instead of eight. */
 #define FOLD_EIGHT(COMBINE, lanes, lane, reach)                                                                        \
     COMBINE(COMBINE(COMBINE(lanes[lane], lanes[lane + 4 * (reach)]),                                                   \
                     COMBINE(lanes[lane + 2 * (reach)], lanes[lane + 6 * (reach)])),                                    \
@@ -88,13 +88,13 @@ FUNCTION reduce_record group_records(GLOBAL const uchar *region, ulong count, ul
 
 #endif
 
-/* The input's tiles `first_tile` to `first_tile + tile_count - 1`, `tiles_per_item` of them by each work-item of the form
- * that has one per group. The slice begins `offset` bytes into `input`, holds
+/* The input's tiles `first_tile` to `first_tile + tile_count - 1`, `tiles_per_item` of them by each work-item of the
+ * form that has one per group. The slice begins `offset` bytes into `input`, holds
  * `count` elements, and its first tile is tile `base_tile` of the whole reduction, whose records go to the region of
  * `capacity` records at `region`. With `is_last` there is one tile in all, and it is the result. */
 KERNEL void reduce_tiles(GLOBAL const uchar *input, ulong offset, ulong count, ulong first_tile, ulong tile_count,
-                         uint tiles_per_item, ulong base_tile, GLOBAL uchar *scratch, ulong region, ulong capacity, GLOBAL uchar *result,
-                         ulong result_offset, uint is_last) {
+                         uint tiles_per_item, ulong base_tile, GLOBAL uchar *scratch, ulong region, ulong capacity,
+                         GLOBAL uchar *result, ulong result_offset, uint is_last) {
     GLOBAL uchar *records = scratch + region;
 #if REDUCE_FORM == FORM_ITEM
     ulong tile = first_tile + (ulong)group_index() * tiles_per_item;

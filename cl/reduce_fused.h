@@ -23,8 +23,8 @@ FUNCTION reduce_record fresh_lane(GLOBAL const uchar *region, uint lane, ulong c
     return LANE_TREE(combine_records, FRESH_RECORD);
 }
 
-/* One group per tile of the input, which begins `offset` bytes into `input` and holds `count` elements, of which there are
- * 2 to TILE tiles. `counter` is 0. */
+/* One group per tile of the input, which begins `offset` bytes into `input` and holds `count` elements, of which there
+ * are 2 to TILE tiles. `counter` is 0. */
 KERNEL void reduce_fused(GLOBAL const uchar *input, ulong offset, ulong count, GLOBAL uchar *scratch,
                          GLOBAL uint *counter, GLOBAL uchar *result, ulong result_offset) {
     LOCAL_ARRAY(reduce_leaf, leaves, LANES);

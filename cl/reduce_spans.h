@@ -1,6 +1,6 @@
 /* The tree in two launches, for GPUs: work-groups that take several tiles each, and one work-group that takes what they
- * leave behind to the result. Few groups have little to hand on, and the shape of the tree stays what it is: a column of
- * a tile of records stands for four tiles of the input, and a lane for the tiles of its neighbouring columns. */
+ * leave behind to the result. Few groups have little to hand on, and the shape of the tree stays what it is: a column
+ * of a tile of records stands for four tiles of the input, and a lane for the tiles of its neighbouring columns. */
 #ifndef STRATA_REDUCE_SPANS_H
 #define STRATA_REDUCE_SPANS_H
 
@@ -36,8 +36,8 @@ FUNCTION reduce_record set_record(LOCAL const reduce_leaf *lanes, ulong count, u
     return begin < count ? record_of(lanes[set * LANES], begin) : identity_record();
 }
 
-/* A column of records: tile `first` and the three that lie COLUMNS, 2 * COLUMNS and 3 * COLUMNS behind it, as far as there
- * are so many. The answer is right in work-item 0. */
+/* A column of records: tile `first` and the three that lie COLUMNS, 2 * COLUMNS and 3 * COLUMNS behind it, as far as
+ * there are so many. The answer is right in work-item 0. */
 FUNCTION reduce_record group_column(GLOBAL const uchar *input, ulong count, ulong first, LOCAL reduce_leaf *lanes) {
 #if REDUCE_ALIGNMENT >= 16
     /* Sixteen loads in flight. */
@@ -58,9 +58,8 @@ FUNCTION reduce_record group_column(GLOBAL const uchar *input, ulong count, ulon
         for (uint i = local_index(); i < 4u * LANES; i += local_count())
             lanes[i] = tile_lane(input, count, first + i / LANES * COLUMNS, i % LANES);
     FOLD_SETS(combine_leaves, lanes)
-    return combine_records(
-        combine_records(set_record(lanes, count, first, 0), set_record(lanes, count, first, 1)),
-        combine_records(set_record(lanes, count, first, 2), set_record(lanes, count, first, 3)));
+    return combine_records(combine_records(set_record(lanes, count, first, 0), set_record(lanes, count, first, 1)),
+                           combine_records(set_record(lanes, count, first, 2), set_record(lanes, count, first, 3)));
 }
 
 /* One group per column of the tiles of records, of which there are `columns`; the slice begins `offset` bytes into
@@ -126,9 +125,9 @@ KERNEL void finish_spans(GLOBAL const uchar *scratch, ulong spans, uint record_t
     for (uint i = local_index(); i < record_tiles * (LANES / 8u); i += local_count()) {
         ulong lane = i / (LANES / 8u) * LANES + i % (LANES / 8u);
 #define SPAN(k) settled_record(scratch, lane + k * (LANES / 8u), spans)
-        eighths[i] = combine_records(
-            combine_records(combine_records(SPAN(0), SPAN(4)), combine_records(SPAN(2), SPAN(6))),
-            combine_records(combine_records(SPAN(1), SPAN(5)), combine_records(SPAN(3), SPAN(7))));
+        eighths[i] =
+            combine_records(combine_records(combine_records(SPAN(0), SPAN(4)), combine_records(SPAN(2), SPAN(6))),
+                            combine_records(combine_records(SPAN(1), SPAN(5)), combine_records(SPAN(3), SPAN(7))));
     }
     local_barrier();
     for (uint i = local_index(); i < record_tiles * 4u; i += local_count()) {

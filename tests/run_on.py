@@ -35,7 +35,7 @@ def clean_environment(name, folder):
 def run_strictly(command, environment, log):
     """Oclgrind itself never fails a program, so what it wrote to its log decides as well."""
     # One check at a time: together they are slower than one after the other. The check for uninitialized memory of
-    # Oclgrind 21.10 keeps wrong books of vectors that are taken apart, and crashes on float4: STRATA_TEST_SCALAR asks the
+    # Oclgrind 21.10 keeps wrong books of vectors taken apart, and crashes on float4: STRATA_TEST_SCALAR asks the
     # test for scalar code alone.
     checks = ({"OCLGRIND_DATA_RACES": "1"}, {"OCLGRIND_UNINITIALIZED": "1", "STRATA_TEST_SCALAR": "1"})
     worst = 0

@@ -69,8 +69,8 @@ struct strata_device_info {
     const char *language_version; /* CL_DEVICE_OPENCL_C_VERSION */
     const char *extensions;       /* separated by spaces */
     enum strata_device_type type;
-    uint32_t index;    /* its place in the list; selects it */
-    uint32_t version;  /* of the device: major * 100 + minor * 10, so 120, 300 */
+    uint32_t index;   /* its place in the list; selects it */
+    uint32_t version; /* of the device: major * 100 + minor * 10, so 120, 300 */
     uint32_t vendor_id;
 
     bool has_uuid; /* cl_khr_device_uuid */
@@ -78,10 +78,10 @@ struct strata_device_info {
     bool has_pci; /* cl_khr_pci_bus_info, or a vendor's own query */
     uint32_t pci_domain, pci_bus, pci_device, pci_function;
 
-    uint64_t global_bytes;       /* all global memory */
-    uint64_t free_bytes;         /* free at the time of the query; see strata_device_free_memory */
-    uint64_t max_buffer_bytes;   /* the largest single buffer */
-    uint64_t cache_bytes;        /* of global memory */
+    uint64_t global_bytes;     /* all global memory */
+    uint64_t free_bytes;       /* free at the time of the query; see strata_device_free_memory */
+    uint64_t max_buffer_bytes; /* the largest single buffer */
+    uint64_t cache_bytes;      /* of global memory */
     uint64_t cache_line_bytes;
     uint64_t local_bytes;        /* per work-group */
     bool local_is_dedicated;     /* false: local memory lies in global memory (CPUs) */
@@ -142,7 +142,8 @@ struct strata_device_desc {
     bool no_cache;                   /* no program binary is read from or written to disk */
     const char *cache_directory;     /* NULL: STRATA_CACHE_DIR, else the user's cache folder */
 };
-#define STRATA_DEVICE_DESC(...) (&(const struct strata_device_desc){.size = sizeof(struct strata_device_desc), __VA_ARGS__})
+#define STRATA_DEVICE_DESC(...)                                                                                        \
+    (&(const struct strata_device_desc){.size = sizeof(struct strata_device_desc), __VA_ARGS__})
 STRATA_API void strata_device_desc_init(struct strata_device_desc *desc);
 
 /* Opens a device: a context of its own and a default queue.
@@ -178,9 +179,9 @@ struct strata_memory_stats {
     struct {
         uint64_t live_bytes, peak_bytes; /* now; the most there ever was */
         uint64_t live_buffers, total_buffers;
-    } kind[4]; /* by enum strata_kind */
+    } kind[4];                       /* by enum strata_kind */
     uint64_t live_bytes, peak_bytes; /* all kinds together */
-    uint64_t pending_bytes; /* destroyed by the caller, still used by queued work */
+    uint64_t pending_bytes;          /* destroyed by the caller, still used by queued work */
 };
 
 /* Fills *stats; cheap enough for every frame. The caller sets stats->size to sizeof *stats. Any thread. */

@@ -29,12 +29,12 @@ struct strata_buffer_desc {
     size_t size;
     uint64_t bytes; /* 0 makes an empty buffer, legal everywhere and holding nothing */
     enum strata_kind kind;
-    const char *name;         /* copied; for messages and the leak report */
+    const char *name; /* copied; for messages and the leak report */
     enum strata_access access;
-    void *host_pointer;       /* WRAPPED: the memory, which must outlive the buffer and the work that uses it */
+    void *host_pointer;           /* WRAPPED: the memory, which must outlive the buffer and the work that uses it */
     enum strata_shared_mode mode; /* SHARED: this mode or UNSUPPORTED; NONE: the best that the device has */
-    bool over_limit;          /* try a size above max_buffer_bytes: first and last word are written and read back */
-    bool kernel_access;       /* PINNED: kernels may use it; host access then needs brackets */
+    bool over_limit;              /* try a size above max_buffer_bytes: first and last word are written and read back */
+    bool kernel_access;           /* PINNED: kernels may use it; host access then needs brackets */
 };
 #define STRATA_BUFFER(...) (&(const struct strata_buffer_desc){.size = sizeof(struct strata_buffer_desc), __VA_ARGS__})
 STRATA_API void strata_buffer_desc_init(struct strata_buffer_desc *desc);
@@ -65,14 +65,14 @@ struct strata_buffer_info {
     enum strata_kind kind;
     enum strata_access access;
     uint64_t bytes;
-    void *host_pointer;            /* NULL for DEVICE, and for PINNED with `kernel_access` outside of brackets */
-    uint64_t alignment;            /* what the start is known to be aligned to, in bytes */
-    enum strata_shared_mode mode;  /* of SHARED */
-    bool same_pointer;             /* kernels see the host's addresses: linked structures work */
-    enum strata_answer zero_copy;  /* WRAPPED, SHARED: kernels use the host's memory itself, no copy */
-    enum strata_answer pinned;     /* the host memory is page-locked */
-    bool host_brackets;            /* host access needs strata_host_begin and strata_host_end */
-    bool kernel_argument;          /* kernels may use it */
+    void *host_pointer;           /* NULL for DEVICE, and for PINNED with `kernel_access` outside of brackets */
+    uint64_t alignment;           /* what the start is known to be aligned to, in bytes */
+    enum strata_shared_mode mode; /* of SHARED */
+    bool same_pointer;            /* kernels see the host's addresses: linked structures work */
+    enum strata_answer zero_copy; /* WRAPPED, SHARED: kernels use the host's memory itself, no copy */
+    enum strata_answer pinned;    /* the host memory is page-locked */
+    bool host_brackets;           /* host access needs strata_host_begin and strata_host_end */
+    bool kernel_argument;         /* kernels may use it */
 };
 STRATA_API const struct strata_buffer_info *strata_buffer_get_info(const strata_buffer *buffer);
 
@@ -99,9 +99,10 @@ enum strata_map_access {
 
 /* Maps a part of a DEVICE buffer into host memory: *pointer is valid until strata_unmap. Blocks until the
  * queue's earlier work is done and the memory is there. As long as a map that writes is open, copies and kernels that
- * touch its range are refused (BUSY); as long as one that reads is open, those that write to it are. Errors: INVALID_ARGUMENT (range,
- * empty slice), BUSY (overlaps an open map and one of the two writes), UNSUPPORTED (the other kinds have a
- * host pointer: use it, within brackets where the info says so), OUT_OF_MEMORY. Source: OpenCL 3.0, 5.2.4. */
+ * touch its range are refused (BUSY); as long as one that reads is open, those that write to it are. Errors:
+ * INVALID_ARGUMENT (range, empty slice), BUSY (overlaps an open map and one of the two writes), UNSUPPORTED (the other
+ * kinds have a host pointer: use it, within brackets where the info says so), OUT_OF_MEMORY. Source: OpenCL 3.0, 5.2.4.
+ */
 STRATA_API enum strata_status strata_map(strata_queue *queue, strata_slice slice, enum strata_map_access access,
                                          void **pointer);
 
@@ -112,8 +113,8 @@ STRATA_API enum strata_status strata_unmap(strata_queue *queue, strata_buffer *b
 /* Host access to a SHARED, WRAPPED or kernel-accessible PINNED buffer begins: waits for work of every queue that uses
  * the buffer, and brings the data where the kind needs that. *pointer, when `pointer` is not NULL, is the host address
  * of the slice. Between begin and end, kernels and copies that touch the slice are refused (BUSY), as for maps, unless
- * the mode is COHERENT. On memory that needs no brackets it only waits. Blocks. Errors: INVALID_ARGUMENT, BUSY (a bracket is open already
- * that overlaps, and one of the two writes), UNSUPPORTED (DEVICE). */
+ * the mode is COHERENT. On memory that needs no brackets it only waits. Blocks. Errors: INVALID_ARGUMENT, BUSY (a
+ * bracket is open already that overlaps, and one of the two writes), UNSUPPORTED (DEVICE). */
 STRATA_API enum strata_status strata_host_begin(strata_queue *queue, strata_slice slice, enum strata_map_access access,
                                                 void **pointer);
 

@@ -24,8 +24,7 @@ extern "C" {
  * INVALID_ARGUMENT (the context does not hold the device, the queue is of another context or device), OUT_OF_MEMORY,
  * FORKED. */
 STRATA_API enum strata_status strata_opencl_device_open(cl_context context, cl_device_id device, cl_command_queue queue,
-                                                        const struct strata_device_desc *desc,
-                                                        strata_device **opened);
+                                                        const struct strata_device_desc *desc, strata_device **opened);
 
 /* A queue over the caller's; see above. */
 STRATA_API enum strata_status strata_opencl_queue_wrap(strata_device *device, cl_command_queue native,
@@ -38,7 +37,8 @@ STRATA_API enum strata_status strata_opencl_buffer_wrap(strata_device *device, c
 
 /* Native handles, not retained: they live as long as the object. NULL when the object is NULL or not of this backend.
  * strata_opencl_queue blocks until host work that was put in is done and what is behind it is with the runtime, so that
- * the caller's own commands come after strata's. The cl_mem of an SVM or USM buffer is NULL; its host pointer is what the kernel takes. */
+ * the caller's own commands come after strata's. The cl_mem of an SVM or USM buffer is NULL; its host pointer is what
+ * the kernel takes. */
 STRATA_API cl_context strata_opencl_context(strata_device *device);
 STRATA_API cl_device_id strata_opencl_device(strata_device *device);
 STRATA_API cl_command_queue strata_opencl_queue(strata_queue *queue);

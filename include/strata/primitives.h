@@ -6,11 +6,11 @@
  * Reductions are reproducible: the tree of operations depends on the number of elements alone, so the same input gives
  * the same bits on every device, with every work-group size, in one piece or fed in several.
  *
- * The tree: a tile is 16 KiB of consecutive elements, four rows of 4 KiB. A column is (row 0 + row 1) + (row 2 + row 3);
- * the columns in 16 neighbouring bytes fold as (x + y) + (z + w), or x + y for elements of 8 bytes; the 256 results fold
- * by halving (128, 64, ... 1). The tiles' partial results go through the same tree, and so on until one is left. Missing
- * elements are the identity. Partial sums of floats are pairs (high, low), added by exact two-sum: the result is
- * high + low when low is finite and not zero, else high. */
+ * The tree: a tile is 16 KiB of consecutive elements, four rows of 4 KiB. A column is (row 0 + row 1) + (row 2 + row
+ * 3); the columns in 16 neighbouring bytes fold as (x + y) + (z + w), or x + y for elements of 8 bytes; the 256 results
+ * fold by halving (128, 64, ... 1). The tiles' partial results go through the same tree, and so on until one is left.
+ * Missing elements are the identity. Partial sums of floats are pairs (high, low), added by exact two-sum: the result
+ * is high + low when low is finite and not zero, else high. */
 #ifndef STRATA_PRIMITIVES_H
 #define STRATA_PRIMITIVES_H
 
@@ -20,14 +20,7 @@
 extern "C" {
 #endif
 
-enum strata_type {
-    STRATA_I32 = 1,
-    STRATA_U32 = 2,
-    STRATA_I64 = 3,
-    STRATA_U64 = 4,
-    STRATA_F32 = 5,
-    STRATA_F64 = 6
-};
+enum strata_type { STRATA_I32 = 1, STRATA_U32 = 2, STRATA_I64 = 3, STRATA_U64 = 4, STRATA_F32 = 5, STRATA_F64 = 6 };
 
 enum strata_reduce_op {
     STRATA_SUM = 1,
@@ -63,12 +56,12 @@ STRATA_API void strata_reduce_desc_init(struct strata_reduce_desc *desc);
 /* Reduces a slice to one value in host memory, of strata_reduce_result_type. Blocks.
  *
  * NaN: any in the input makes sum, product, min and max the canonical NaN (0x7fc00000, 0x7ff8000000000000); arg-min and
- * arg-max answer the first NaN's index. Infinities follow IEEE 754. -0 orders below +0 in min, max, arg-min and arg-max;
- * a sum of -0 alone is -0. Ties: arg-min and arg-max answer the lowest index. Empty input: the sum is +0, the product 1,
- * the others are INVALID_ARGUMENT. Subnormals are kept where the device keeps them.
+ * arg-max answer the first NaN's index. Infinities follow IEEE 754. -0 orders below +0 in min, max, arg-min and
+ * arg-max; a sum of -0 alone is -0. Ties: arg-min and arg-max answer the lowest index. Empty input: the sum is +0, the
+ * product 1, the others are INVALID_ARGUMENT. Subnormals are kept where the device keeps them.
  *
- * Errors: INVALID_ARGUMENT (op, type, a length that is not whole elements, an empty input, as above), UNSUPPORTED (f64 on
- * a device without it), and those of a launch. The kernels are built at the first use on a device, or come from the
+ * Errors: INVALID_ARGUMENT (op, type, a length that is not whole elements, an empty input, as above), UNSUPPORTED (f64
+ * on a device without it), and those of a launch. The kernels are built at the first use on a device, or come from the
  * cache. Any thread. */
 STRATA_API enum strata_status strata_reduce(strata_queue *queue, const struct strata_reduce_desc *desc, void *result);
 
@@ -97,8 +90,9 @@ typedef struct strata_reducer strata_reducer;
 STRATA_API enum strata_status strata_reducer_create(strata_device *device, enum strata_reduce_op op,
                                                     enum strata_type type, uint64_t count, strata_reducer **reducer);
 
-/* Takes the next piece; does not block: the slice may be written again by work behind this in `queue`. Pieces in several
- * queues are ordered by the caller. INVALID_ARGUMENT: not whole tiles though more is to come, or more than `count`. */
+/* Takes the next piece; does not block: the slice may be written again by work behind this in `queue`. Pieces in
+ * several queues are ordered by the caller. INVALID_ARGUMENT: not whole tiles though more is to come, or more than
+ * `count`. */
 STRATA_API enum strata_status strata_reducer_feed(strata_reducer *reducer, strata_queue *queue, strata_slice piece);
 
 /* The result, once `count` elements came, as strata_reduce gives it. Blocks. Then it is ready for the next `count`. */

@@ -72,11 +72,11 @@ struct strata_kernel_info {
     const char *name;
     uint32_t argument_count;
     const struct strata_argument_info *arguments;
-    uint64_t max_group_items;      /* of this kernel on this device */
-    uint64_t preferred_multiple;   /* of work-items in a work-group: the warp or wavefront */
-    uint64_t required_group[3];    /* reqd_work_group_size, or zeros */
-    uint64_t local_bytes;          /* static __local memory */
-    uint64_t private_bytes;        /* per work-item; STRATA_UNKNOWN where the runtime does not tell */
+    uint64_t max_group_items;    /* of this kernel on this device */
+    uint64_t preferred_multiple; /* of work-items in a work-group: the warp or wavefront */
+    uint64_t required_group[3];  /* reqd_work_group_size, or zeros */
+    uint64_t local_bytes;        /* static __local memory */
+    uint64_t private_bytes;      /* per work-item; STRATA_UNKNOWN where the runtime does not tell */
 };
 STRATA_API const struct strata_kernel_info *strata_kernel_get_info(const strata_kernel *kernel);
 
@@ -128,12 +128,12 @@ STRATA_API strata_arg strata_arg_f64(double value);
     (const strata_arg[]){__VA_ARGS__}, (sizeof((const strata_arg[]){__VA_ARGS__}) / sizeof(strata_arg))
 
 /* Puts a kernel into the queue; does not block. Errors: INVALID_ARGUMENT (count or kind of arguments, a value's size,
- * a slice not at the base alignment or not in its buffer, two slices of one buffer that overlap without being equal, one
- * of them written, a local size that does not divide the global size without `round_up`, or that is over the kernel's
- * limit or not what it requires), TOO_LARGE (constant or local memory over the device's limit, to the byte; more than
- * 2^31-1 work-items in a dimension), UNSUPPORTED (a PINNED buffer on a device whose kernels cannot use it), BUSY (a
- * buffer is mapped or bracketed, or used by unfinished work of another queue that no event orders before), OUT_OF_MEMORY,
- * DEVICE_LOST, FORKED. Any thread. Source: OpenCL 3.0, 5.9 and 5.10. */
+ * a slice not at the base alignment or not in its buffer, two slices of one buffer that overlap without being equal,
+ * one of them written, a local size that does not divide the global size without `round_up`, or that is over the
+ * kernel's limit or not what it requires), TOO_LARGE (constant or local memory over the device's limit, to the byte;
+ * more than 2^31-1 work-items in a dimension), UNSUPPORTED (a PINNED buffer on a device whose kernels cannot use it),
+ * BUSY (a buffer is mapped or bracketed, or used by unfinished work of another queue that no event orders before),
+ * OUT_OF_MEMORY, DEVICE_LOST, FORKED. Any thread. Source: OpenCL 3.0, 5.9 and 5.10. */
 STRATA_API enum strata_status strata_launch(strata_queue *queue, strata_kernel *kernel, strata_grid grid,
                                             const strata_arg *args, size_t count);
 

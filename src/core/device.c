@@ -19,7 +19,8 @@ enum strata_status strata_desc_read(const void *given, void *desc, size_t known,
     memcpy(&size, given, sizeof size);
     if (size < sizeof size)
         return strata_fail(STRATA_INVALID_ARGUMENT,
-                           "The size member of struct %s is %zu; set it with the macro or the _init function.", what, size);
+                           "The size member of struct %s is %zu; set it with the macro or the _init function.", what,
+                           size);
     for (size_t i = known; i < size; i++)
         if (((const unsigned char *)given)[i] != 0)
             return strata_fail(STRATA_INVALID_ARGUMENT,

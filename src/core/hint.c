@@ -39,7 +39,8 @@ static void describe_icd(struct strata_text *text, const char *path) {
         dlclose(handle);
     } else {
         const char *reason = dlerror();
-        strata_text_printf(text, " %s names %s, which does not load (%s).", path, library, reason ? reason : "no reason");
+        strata_text_printf(text, " %s names %s, which does not load (%s).", path, library,
+                           reason ? reason : "no reason");
     }
 }
 
@@ -49,7 +50,8 @@ static void describe_vendors(struct strata_text *text, const char *directory) {
         if (errno == ENOTDIR)
             describe_icd(text, directory);
         else
-            strata_text_printf(text, "The vendors directory %s cannot be opened (%s).", directory, strata_errno_text(errno));
+            strata_text_printf(text, "The vendors directory %s cannot be opened (%s).", directory,
+                               strata_errno_text(errno));
         return;
     }
     unsigned found = 0;
@@ -85,7 +87,8 @@ static void describe_files(struct strata_text *text, const char *directory, cons
         char path[1024];
         snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
         if (access(path, R_OK | W_OK) != 0) {
-            strata_text_printf(text, " %s exists but cannot be used by this user (%s)%s.", path, strata_errno_text(errno), group);
+            strata_text_printf(text, " %s exists but cannot be used by this user (%s)%s.", path,
+                               strata_errno_text(errno), group);
             closed++;
         }
     }

@@ -121,8 +121,7 @@ static enum strata_status defer(strata_queue *queue, const struct strata_command
     if (status != STRATA_OK)
         return status;
     queue->worker = worker;
-    struct deferred *deferred =
-        strata_host_allocate(&queue->device->hooks, sizeof *deferred + command->payload_bytes);
+    struct deferred *deferred = strata_host_allocate(&queue->device->hooks, sizeof *deferred + command->payload_bytes);
     if (!deferred)
         return strata_fail_host_memory(sizeof *deferred + command->payload_bytes, "a queued command");
     deferred->queue = queue;
@@ -245,8 +244,9 @@ static enum strata_status take_slot(strata_queue *queue) {
     while (slot < STRATA_QUEUE_SLOTS && device->queues[slot])
         slot++;
     if (slot == STRATA_QUEUE_SLOTS) {
-        status = strata_fail(STRATA_UNSUPPORTED, "A device has %d queues at most; destroy one that is no longer needed.",
-                             STRATA_QUEUE_SLOTS);
+        status =
+            strata_fail(STRATA_UNSUPPORTED, "A device has %d queues at most; destroy one that is no longer needed.",
+                        STRATA_QUEUE_SLOTS);
     } else {
         device->queues[slot] = queue;
         queue->slot = slot;

@@ -36,9 +36,10 @@ static bool same_hardware(const struct strata_device_info *a, const struct strat
 /* The same device twice: an .icd listed twice, say. Another driver for the same hardware is a choice of its own, and a
  * name proves nothing: two cards of one model have the same (hashcat/hashcat#2460). */
 static bool is_duplicate(const struct strata_candidate *a, const struct strata_candidate *b) {
-    return a->backend == b->backend && (a->device == b->device || (same_hardware(&a->info, &b->info) &&
-           strcmp(a->info.driver_version, b->info.driver_version) == 0 &&
-           strcmp(a->info.platform, b->info.platform) == 0));
+    return a->backend == b->backend &&
+           (a->device == b->device ||
+            (same_hardware(&a->info, &b->info) && strcmp(a->info.driver_version, b->info.driver_version) == 0 &&
+             strcmp(a->info.platform, b->info.platform) == 0));
 }
 
 static size_t remove_duplicates(struct strata_candidate *list, size_t count) {
@@ -70,8 +71,8 @@ enum strata_status strata_candidates_find(struct strata_candidate **list, size_t
             return STRATA_OK;
         struct strata_text hint = {0};
         strata_no_device_hint(&hint, NULL);
-        status = strata_fail(STRATA_NO_DEVICE, "There is no OpenCL device on this machine. %s",
-                             hint.data ? hint.data : "");
+        status =
+            strata_fail(STRATA_NO_DEVICE, "There is no OpenCL device on this machine. %s", hint.data ? hint.data : "");
         strata_text_release(&hint);
     }
     strata_candidates_release(*list, *count);
@@ -113,7 +114,8 @@ const struct strata_device_info *strata_device_list_info(const strata_device_lis
 enum strata_status strata_device_list_select(const strata_device_list *list, const char *selector, size_t *index) {
     STRATA_REFUSE_IN_CHILD();
     if (!list || !index)
-        return strata_fail(STRATA_INVALID_ARGUMENT, "strata_device_list_select needs a list and a place for the index.");
+        return strata_fail(STRATA_INVALID_ARGUMENT,
+                           "strata_device_list_select needs a list and a place for the index.");
     if (!selector || !selector[0])
         selector = getenv("STRATA_DEVICE");
     return strata_candidates_select(list->candidates, list->count, selector, index);

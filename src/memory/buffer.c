@@ -45,13 +45,13 @@ static enum strata_status check_desc(const strata_device *device, const struct s
     if (desc->kind != STRATA_PINNED && desc->kernel_access)
         return strata_fail(STRATA_INVALID_ARGUMENT, "kernel_access is for PINNED memory only.");
     if (desc->bytes > device->info.max_buffer_bytes && !desc->over_limit)
-        return strata_fail(STRATA_TOO_LARGE,
-                           "A buffer of %" PRIu64 " bytes (%s) is over the %" PRIu64 " (%s) that device '%s' allows for "
-                           "one buffer, of %" PRIu64 " in all; split it, or try with .over_limit.",
-                           desc->bytes, strata_format_bytes(desc->bytes, asked, sizeof asked),
-                           device->info.max_buffer_bytes,
-                           strata_format_bytes(device->info.max_buffer_bytes, limit, sizeof limit), device->name,
-                           device->info.global_bytes);
+        return strata_fail(
+            STRATA_TOO_LARGE,
+            "A buffer of %" PRIu64 " bytes (%s) is over the %" PRIu64 " (%s) that device '%s' allows for "
+            "one buffer, of %" PRIu64 " in all; split it, or try with .over_limit.",
+            desc->bytes, strata_format_bytes(desc->bytes, asked, sizeof asked), device->info.max_buffer_bytes,
+            strata_format_bytes(device->info.max_buffer_bytes, limit, sizeof limit), device->name,
+            device->info.global_bytes);
     if (desc->bytes > SIZE_MAX / 2)
         return strata_fail(STRATA_TOO_LARGE, "A buffer of %" PRIu64 " bytes is beyond any address space.", desc->bytes);
     return STRATA_OK;
@@ -87,8 +87,9 @@ static enum strata_status check_wrapped_once(strata_device *device, const struct
         uintptr_t other_begin = (uintptr_t)other->info.host_pointer;
         char label[96];
         if (begin < other_begin + (uintptr_t)other->info.bytes && other_begin < end)
-            status = strata_fail(STRATA_INVALID_ARGUMENT, "This host memory is wrapped already, by the %s; use that one.",
-                                 strata_buffer_label(other, label, sizeof label));
+            status =
+                strata_fail(STRATA_INVALID_ARGUMENT, "This host memory is wrapped already, by the %s; use that one.",
+                            strata_buffer_label(other, label, sizeof label));
     }
     pthread_mutex_unlock(&device->lock);
     return status;
@@ -150,7 +151,8 @@ static enum strata_status create_mirrored(strata_device *device, const struct st
         if (!memory)
             return strata_fail_host_memory(desc->bytes, "mirrored shared memory");
     }
-    struct strata_native_buffer_desc native_desc = {.bytes = desc->bytes, .kind = STRATA_DEVICE, .access = desc->access};
+    struct strata_native_buffer_desc native_desc = {
+        .bytes = desc->bytes, .kind = STRATA_DEVICE, .access = desc->access};
     struct strata_native_buffer_facts facts = {0};
     struct strata_native_buffer *native = NULL;
     enum strata_status status = device->backend->buffer->create(device->native, &native_desc, &facts, &native);
@@ -291,7 +293,8 @@ static void end_maps(strata_buffer *buffer) {
         if (map->native && buffer->device->queue) {
             pthread_mutex_lock(&buffer->device->queue->lock);
             if (!buffer->device->queue->ended)
-                buffer->device->backend->buffer->unmap(buffer->device->queue->native, buffer->native, map->pointer, NULL);
+                buffer->device->backend->buffer->unmap(buffer->device->queue->native, buffer->native, map->pointer,
+                                                       NULL);
             pthread_mutex_unlock(&buffer->device->queue->lock);
             buffer->last_use[buffer->device->queue->slot] = buffer->device->queue->position;
         }
@@ -352,17 +355,19 @@ enum strata_status strata_slice_check(const strata_device *device, strata_slice 
         return strata_fail(STRATA_INVALID_ARGUMENT, "The %s slice has no buffer.", what);
     }
     if (slice.offset == UINT64_MAX)
-        return strata_fail(STRATA_INVALID_ARGUMENT, "The %s slice was cut from the %s beyond the slice it is a part of.",
-                           what, strata_buffer_label(slice.buffer, label, sizeof label));
+        return strata_fail(STRATA_INVALID_ARGUMENT,
+                           "The %s slice was cut from the %s beyond the slice it is a part of.", what,
+                           strata_buffer_label(slice.buffer, label, sizeof label));
     if (!strata_add(slice.offset, slice.bytes, &end) || end > slice.buffer->info.bytes)
         return strata_fail(STRATA_INVALID_ARGUMENT,
-                           "The %s slice (%" PRIu64 " bytes from offset %" PRIu64 ") leaves the %s of %" PRIu64 " bytes.",
+                           "The %s slice (%" PRIu64 " bytes from offset %" PRIu64 ") leaves the %s of %" PRIu64
+                           " bytes.",
                            what, slice.bytes, slice.offset, strata_buffer_label(slice.buffer, label, sizeof label),
                            slice.buffer->info.bytes);
     if (slice.buffer->device != device)
-        return strata_fail(STRATA_INVALID_ARGUMENT, "The %s slice is of the %s on device '%s', but the queue is of '%s'.",
-                           what, strata_buffer_label(slice.buffer, label, sizeof label), slice.buffer->device->name,
-                           device->name);
+        return strata_fail(
+            STRATA_INVALID_ARGUMENT, "The %s slice is of the %s on device '%s', but the queue is of '%s'.", what,
+            strata_buffer_label(slice.buffer, label, sizeof label), slice.buffer->device->name, device->name);
     return STRATA_OK;
 }
 

@@ -105,22 +105,16 @@ static enum strata_status native_map(strata_queue *queue, strata_slice slice, en
                                      void **pointer) {
     struct map_payload payload = {slice.buffer->native, slice.offset, slice.bytes, access, pointer};
     struct strata_command_use use = {slice.buffer, slice.offset, slice.bytes, writes(access), true};
-    struct strata_command command = {.run = run_map,
-                                     .payload = &payload,
-                                     .payload_bytes = sizeof payload,
-                                     .uses = &use,
-                                     .use_count = 1};
+    struct strata_command command = {
+        .run = run_map, .payload = &payload, .payload_bytes = sizeof payload, .uses = &use, .use_count = 1};
     return strata_queue_put_and_wait(queue, &command);
 }
 
 static enum strata_status native_unmap(strata_queue *queue, strata_buffer *buffer, const struct strata_map_entry *map) {
     struct unmap_payload payload = {buffer->native, map->pointer};
     struct strata_command_use use = {buffer, map->offset, map->bytes, writes(map->access), true};
-    struct strata_command command = {.run = run_unmap,
-                                     .payload = &payload,
-                                     .payload_bytes = sizeof payload,
-                                     .uses = &use,
-                                     .use_count = 1};
+    struct strata_command command = {
+        .run = run_unmap, .payload = &payload, .payload_bytes = sizeof payload, .uses = &use, .use_count = 1};
     return strata_queue_put(queue, &command, NULL);
 }
 
@@ -133,8 +127,7 @@ enum strata_status strata_map(strata_queue *queue, strata_slice slice, enum stra
     if (status != STRATA_OK)
         return status;
     if (slice.buffer->info.kind != STRATA_DEVICE)
-        return strata_fail(STRATA_UNSUPPORTED,
-                           "Only DEVICE memory is mapped; use the buffer's host pointer%s.",
+        return strata_fail(STRATA_UNSUPPORTED, "Only DEVICE memory is mapped; use the buffer's host pointer%s.",
                            slice.buffer->info.host_brackets ? " between strata_host_begin and strata_host_end" : "");
     struct strata_map_entry *entry = NULL;
     status = open_entry(slice, access, false, true, &entry);
@@ -179,8 +172,7 @@ enum strata_status strata_unmap(strata_queue *queue, strata_buffer *buffer, void
     if (status != STRATA_OK)
         return status;
     char label[96];
-    struct strata_map_entry *entry =
-        buffer && pointer ? find_and_take(buffer, false, pointer, strata_all(NULL)) : NULL;
+    struct strata_map_entry *entry = buffer && pointer ? find_and_take(buffer, false, pointer, strata_all(NULL)) : NULL;
     if (!entry)
         return strata_fail(STRATA_INVALID_ARGUMENT, "The pointer is not an open map of the %s; was it unmapped before?",
                            buffer ? strata_buffer_label(buffer, label, sizeof label) : "buffer, which is NULL");
@@ -211,11 +203,8 @@ static enum strata_status run_mirror(strata_queue *queue, void *payload, struct 
 static enum strata_status mirror_copy(strata_queue *queue, strata_slice slice, void *memory, bool to_device) {
     struct mirror_payload payload = {slice.buffer->native, slice.offset, slice.bytes, memory, to_device};
     struct strata_command_use use = {slice.buffer, slice.offset, slice.bytes, to_device, true};
-    struct strata_command command = {.run = run_mirror,
-                                     .payload = &payload,
-                                     .payload_bytes = sizeof payload,
-                                     .uses = &use,
-                                     .use_count = 1};
+    struct strata_command command = {
+        .run = run_mirror, .payload = &payload, .payload_bytes = sizeof payload, .uses = &use, .use_count = 1};
     return strata_queue_put_and_wait(queue, &command);
 }
 
@@ -272,9 +261,10 @@ enum strata_status strata_host_end(strata_queue *queue, strata_slice slice) {
     char label[96];
     struct strata_map_entry *entry = find_and_take(buffer, true, NULL, slice);
     if (!entry)
-        return strata_fail(STRATA_INVALID_ARGUMENT,
-                           "No host access to these bytes of the %s has begun; give the slice that strata_host_begin got.",
-                           strata_buffer_label(buffer, label, sizeof label));
+        return strata_fail(
+            STRATA_INVALID_ARGUMENT,
+            "No host access to these bytes of the %s has begun; give the slice that strata_host_begin got.",
+            strata_buffer_label(buffer, label, sizeof label));
     if (!buffer->mirror)
         status = native_unmap(queue, buffer, entry);
     else if (writes(entry->access))

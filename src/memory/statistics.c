@@ -52,9 +52,10 @@ enum strata_status strata_device_stats(strata_device *device, struct strata_memo
     if (status != STRATA_OK)
         return status;
     if (!stats || stats->size == 0 || stats->size > sizeof *stats)
-        return strata_fail(STRATA_INVALID_ARGUMENT,
-                           "strata_device_stats needs a struct whose size member says at most %zu, this library's size.",
-                           sizeof *stats);
+        return strata_fail(
+            STRATA_INVALID_ARGUMENT,
+            "strata_device_stats needs a struct whose size member says at most %zu, this library's size.",
+            sizeof *stats);
     size_t size = stats->size;
     pthread_mutex_lock(&device->lock);
     memcpy(stats, &device->stats, size);

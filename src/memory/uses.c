@@ -2,7 +2,8 @@
  *
  * Each use is a range, a queue slot and a position in that queue. Another queue's use is ordered before a command when
  * the command's queue has waited for an event at or behind that position, or when it is known to be done. A queue that
- * has done its work may not have been looked at since, so before a refusal strata_queue_settle looks, for up to 2 ms. */
+ * has done its work may not have been looked at since, so before a refusal strata_queue_settle looks, for up to 2 ms.
+ */
 #include "memory/buffer.h"
 
 #include <inttypes.h>
@@ -25,12 +26,11 @@ static void prune(strata_buffer *buffer) {
 
 static enum strata_status refuse_mapped(const struct strata_command_use *use, const struct strata_map_entry *map) {
     char label[96];
-    return strata_fail(STRATA_BUSY,
-                       "The %s is %s for the host (bytes %" PRIu64 " to %" PRIu64
-                       "), so a command cannot %s it now; %s first.",
-                       strata_buffer_label(use->buffer, label, sizeof label), map->bracket ? "bracketed" : "mapped",
-                       map->offset, map->offset + map->bytes, use->write ? "write to" : "read",
-                       map->bracket ? "call strata_host_end" : "unmap it");
+    return strata_fail(
+        STRATA_BUSY,
+        "The %s is %s for the host (bytes %" PRIu64 " to %" PRIu64 "), so a command cannot %s it now; %s first.",
+        strata_buffer_label(use->buffer, label, sizeof label), map->bracket ? "bracketed" : "mapped", map->offset,
+        map->offset + map->bytes, use->write ? "write to" : "read", map->bracket ? "call strata_host_end" : "unmap it");
 }
 
 /* Under the buffer's lock. What commands do to a range that is mapped for writing is undefined, and what they write to
@@ -58,11 +58,12 @@ static enum strata_status check_order(const strata_queue *queue, const struct st
             continue;
         *conflict = (struct strata_conflict){true, other->slot, other->position};
         char label[96];
-        return strata_fail(STRATA_BUSY,
-                           "The %s is %s by unfinished work of another queue (bytes %" PRIu64 " to %" PRIu64
-                           ") that nothing orders before this command; call strata_queue_wait with an event of that work.",
-                           strata_buffer_label(buffer, label, sizeof label), other->write ? "written" : "read",
-                           other->begin, other->end);
+        return strata_fail(
+            STRATA_BUSY,
+            "The %s is %s by unfinished work of another queue (bytes %" PRIu64 " to %" PRIu64
+            ") that nothing orders before this command; call strata_queue_wait with an event of that work.",
+            strata_buffer_label(buffer, label, sizeof label), other->write ? "written" : "read", other->begin,
+            other->end);
     }
     return STRATA_OK;
 }

@@ -81,30 +81,21 @@ static const char *label(const strata_kernel *kernel, size_t index, char *place,
 
 static const char *wants(enum strata_argument_kind kind) {
     switch (kind) {
-    case STRATA_ARGUMENT_GLOBAL:
-        return "a __global pointer and takes strata_arg_slice";
-    case STRATA_ARGUMENT_CONSTANT:
-        return "a __constant pointer and takes strata_arg_slice";
-    case STRATA_ARGUMENT_LOCAL:
-        return "a __local pointer and takes strata_arg_local";
-    case STRATA_ARGUMENT_VALUE:
-        return "a value and takes strata_arg_value or one of its kin";
-    default:
-        return "not of a known kind";
+    case STRATA_ARGUMENT_GLOBAL: return "a __global pointer and takes strata_arg_slice";
+    case STRATA_ARGUMENT_CONSTANT: return "a __constant pointer and takes strata_arg_slice";
+    case STRATA_ARGUMENT_LOCAL: return "a __local pointer and takes strata_arg_local";
+    case STRATA_ARGUMENT_VALUE: return "a value and takes strata_arg_value or one of its kin";
+    default: return "not of a known kind";
     }
 }
 
 static bool kind_fits(enum strata_argument_kind kind, enum strata_arg_type type) {
     switch (kind) {
     case STRATA_ARGUMENT_GLOBAL:
-    case STRATA_ARGUMENT_CONSTANT:
-        return type == STRATA_ARG_SLICE;
-    case STRATA_ARGUMENT_LOCAL:
-        return type == STRATA_ARG_LOCAL;
-    case STRATA_ARGUMENT_VALUE:
-        return type == STRATA_ARG_VALUE;
-    default:
-        return true;
+    case STRATA_ARGUMENT_CONSTANT: return type == STRATA_ARG_SLICE;
+    case STRATA_ARGUMENT_LOCAL: return type == STRATA_ARG_LOCAL;
+    case STRATA_ARGUMENT_VALUE: return type == STRATA_ARG_VALUE;
+    default: return true;
     }
 }
 

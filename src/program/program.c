@@ -27,7 +27,8 @@ static enum strata_status check_desc(const struct strata_program_desc *desc) {
     int given = (desc->path != NULL) + (desc->source != NULL) + (desc->embedded != NULL);
     if (given == 1)
         return STRATA_OK;
-    return strata_fail(STRATA_INVALID_ARGUMENT, "A program needs one of path, source and embedded; %d were given.", given);
+    return strata_fail(STRATA_INVALID_ARGUMENT, "A program needs one of path, source and embedded; %d were given.",
+                       given);
 }
 
 static enum strata_status prepare_source(struct recipe *recipe) {
@@ -37,20 +38,20 @@ static enum strata_status prepare_source(struct recipe *recipe) {
     enum strata_status status = strata_options_split(hooks, desc->options, &recipe->options);
     if (status != STRATA_OK)
         return status;
-    struct strata_inline_request request = {
-        .hooks = hooks,
-        .path = desc->path,
-        .embedded_name = desc->embedded,
-        .text = desc->source,
-        .length = desc->source && !desc->source_bytes ? strlen(desc->source) : desc->source_bytes,
-        .name = desc->name,
-        .directories = (const char *const *)recipe->options.directories,
-        .directory_count = recipe->options.directory_count,
-        .embedded = strata_embedded_files,
-        .embedded_count = strata_embedded_file_count,
-        .options = recipe->options.cleaned,
-        .defined = sure_macros,
-        .defined_count = sizeof sure_macros / sizeof sure_macros[0]};
+    struct strata_inline_request request = {.hooks = hooks,
+                                            .path = desc->path,
+                                            .embedded_name = desc->embedded,
+                                            .text = desc->source,
+                                            .length = desc->source && !desc->source_bytes ? strlen(desc->source)
+                                                                                          : desc->source_bytes,
+                                            .name = desc->name,
+                                            .directories = (const char *const *)recipe->options.directories,
+                                            .directory_count = recipe->options.directory_count,
+                                            .embedded = strata_embedded_files,
+                                            .embedded_count = strata_embedded_file_count,
+                                            .options = recipe->options.cleaned,
+                                            .defined = sure_macros,
+                                            .defined_count = sizeof sure_macros / sizeof sure_macros[0]};
     return strata_source_inline(&request, &recipe->source, NULL);
 }
 

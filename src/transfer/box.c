@@ -1,6 +1,6 @@
 /* Copies of 2-D and 3-D boxes with pitches. */
-#include "transfer/transfer.h"
 #include "core/fork.h"
+#include "transfer/transfer.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,33 +22,34 @@ static enum strata_status too_far(const char *what) {
 }
 
 /* Makes pitches explicit and computes the span; checks pitches as OpenCL asks (3.0, 5.2.2). */
-static enum strata_status measure(struct strata_box box, const uint64_t region[3], const char *what, struct side *side) {
+static enum strata_status measure(struct strata_box box, const uint64_t region[3], const char *what,
+                                  struct side *side) {
     uint64_t width = region[0], rows = region[1], layers = region[2];
     uint64_t row_pitch = box.row_pitch ? box.row_pitch : width, packed_layer;
     if (row_pitch < width)
         return strata_fail(STRATA_INVALID_ARGUMENT,
-                           "The %s row pitch of %" PRIu64 " bytes is less than the region's width of %" PRIu64 ".", what,
-                           row_pitch, width);
+                           "The %s row pitch of %" PRIu64 " bytes is less than the region's width of %" PRIu64 ".",
+                           what, row_pitch, width);
     if (!strata_multiply(rows, row_pitch, &packed_layer))
         return too_far(what);
     uint64_t layer_pitch = box.layer_pitch ? box.layer_pitch : packed_layer;
     if (layer_pitch < packed_layer)
         return strata_fail(STRATA_INVALID_ARGUMENT,
-                           "The %s layer pitch of %" PRIu64 " bytes is less than its %" PRIu64 " rows of %" PRIu64 " bytes.",
+                           "The %s layer pitch of %" PRIu64 " bytes is less than its %" PRIu64 " rows of %" PRIu64
+                           " bytes.",
                            what, layer_pitch, rows, row_pitch);
     if (layer_pitch % row_pitch != 0)
         return strata_fail(STRATA_INVALID_ARGUMENT,
-                           "The %s layer pitch of %" PRIu64 " bytes is not a multiple of its row pitch of %" PRIu64 ".", what,
-                           layer_pitch, row_pitch);
+                           "The %s layer pitch of %" PRIu64 " bytes is not a multiple of its row pitch of %" PRIu64 ".",
+                           what, layer_pitch, row_pitch);
     uint64_t row, layer, last_row, last_layer, first, end;
     if (!strata_multiply(box.origin[1], row_pitch, &row) || !strata_multiply(box.origin[2], layer_pitch, &layer) ||
         !strata_multiply(rows - 1, row_pitch, &last_row) || !strata_multiply(layers - 1, layer_pitch, &last_layer) ||
         !strata_add(row, layer, &first) || !strata_add(first, box.origin[0], &first) ||
         !strata_add(first, last_row, &end) || !strata_add(end, last_layer, &end) || !strata_add(end, width, &end))
         return too_far(what);
-    side->box = (struct strata_native_box){.origin = {box.origin[0], box.origin[1], box.origin[2]},
-                                           .row_pitch = row_pitch,
-                                           .layer_pitch = layer_pitch};
+    side->box = (struct strata_native_box){
+        .origin = {box.origin[0], box.origin[1], box.origin[2]}, .row_pitch = row_pitch, .layer_pitch = layer_pitch};
     side->first = first;
     side->end = end;
     return STRATA_OK;
@@ -63,8 +64,8 @@ static enum strata_status measure_slice(const strata_device *device, strata_slic
         return status;
     if (side->end > slice.bytes)
         return strata_fail(STRATA_INVALID_ARGUMENT,
-                           "The %s box ends at byte %" PRIu64 ", beyond its slice of %" PRIu64 " bytes.", what, side->end,
-                           slice.bytes);
+                           "The %s box ends at byte %" PRIu64 ", beyond its slice of %" PRIu64 " bytes.", what,
+                           side->end, slice.bytes);
     side->place = strata_place_of(slice);
     side->box.base = side->place.offset;
     return STRATA_OK;
@@ -98,8 +99,8 @@ static enum strata_status run_box(strata_queue *queue, void *argument, struct st
         return STRATA_OK;
     }
     if (from->place.host)
-        return table->write_box(queue->native, to->place.native, &to->box, from->place.host, &from->box, payload->region,
-                                done);
+        return table->write_box(queue->native, to->place.native, &to->box, from->place.host, &from->box,
+                                payload->region, done);
     if (to->place.host)
         return table->read_box(queue->native, from->place.native, &from->box, to->place.host, &to->box, payload->region,
                                done);
@@ -115,8 +116,9 @@ static struct strata_command_use use_of_span(strata_slice slice, const struct si
     return use;
 }
 
-static enum strata_status put_box(strata_queue *queue, struct box_payload *payload, const struct strata_command_use *uses,
-                                  size_t use_count, bool wait, strata_event **event) {
+static enum strata_status put_box(strata_queue *queue, struct box_payload *payload,
+                                  const struct strata_command_use *uses, size_t use_count, bool wait,
+                                  strata_event **event) {
     struct strata_command command = {.run = run_box,
                                      .payload = payload,
                                      .payload_bytes = sizeof *payload,
@@ -159,7 +161,8 @@ static enum strata_status host_box(strata_queue *queue, strata_slice slice, stru
 
 enum strata_status strata_write_box(strata_queue *queue, strata_slice destination, struct strata_box destination_box,
                                     const void *source, struct strata_box source_box, struct strata_region region) {
-    return host_box(queue, destination, destination_box, (void *)(uintptr_t)source, source_box, region, true, true, NULL);
+    return host_box(queue, destination, destination_box, (void *)(uintptr_t)source, source_box, region, true, true,
+                    NULL);
 }
 
 enum strata_status strata_write_box_async(strata_queue *queue, strata_slice destination,
@@ -206,8 +209,8 @@ static enum strata_status put_between(strata_queue *queue, strata_slice destinat
                                       strata_slice source, struct strata_box source_box, struct strata_region region,
                                       bool wait, strata_event **event) {
     struct box_payload payload = {.region = {region.width, region.rows, region.layers}};
-    enum strata_status status = measure_slice(queue->device, destination, destination_box, payload.region, "destination",
-                                              &payload.to);
+    enum strata_status status =
+        measure_slice(queue->device, destination, destination_box, payload.region, "destination", &payload.to);
     if (status == STRATA_OK)
         status = measure_slice(queue->device, source, source_box, payload.region, "source", &payload.from);
     if (status != STRATA_OK)

@@ -1,6 +1,6 @@
 /* Copies of contiguous memory: between host and device, within a device, and overlapping ones. */
-#include "transfer/transfer.h"
 #include "core/fork.h"
+#include "transfer/transfer.h"
 
 #include <string.h>
 
@@ -44,8 +44,9 @@ static enum strata_status run_copy(strata_queue *queue, void *payload, struct st
     return STRATA_OK;
 }
 
-static enum strata_status put_copy(strata_queue *queue, struct copy_payload *copy, const struct strata_command_use *uses,
-                                   size_t use_count, bool wait, strata_event **event) {
+static enum strata_status put_copy(strata_queue *queue, struct copy_payload *copy,
+                                   const struct strata_command_use *uses, size_t use_count, bool wait,
+                                   strata_event **event) {
     if (copy->piece == 0 || copy->piece > STRATA_CHUNK_BYTES)
         copy->piece = STRATA_CHUNK_BYTES;
     struct strata_command command = {.run = run_copy,
@@ -70,9 +71,11 @@ static enum strata_status host_copy(strata_queue *queue, strata_slice slice, voi
     if (slice.bytes == 0)
         return strata_transfer_nothing(queue, event);
     if (!host)
-        return strata_fail(STRATA_INVALID_ARGUMENT, "The host memory to %s is NULL.", to_device ? "read from" : "write to");
+        return strata_fail(STRATA_INVALID_ARGUMENT, "The host memory to %s is NULL.",
+                           to_device ? "read from" : "write to");
     struct strata_place memory = {.host = host}, place = strata_place_of(slice);
-    struct copy_payload copy = {.to = to_device ? place : memory, .from = to_device ? memory : place, .bytes = slice.bytes};
+    struct copy_payload copy = {
+        .to = to_device ? place : memory, .from = to_device ? memory : place, .bytes = slice.bytes};
     struct strata_command_use use = strata_use_of(slice, to_device);
     return put_copy(queue, &copy, &use, 1, wait, event);
 }
@@ -90,7 +93,8 @@ enum strata_status strata_read(strata_queue *queue, strata_slice source, void *d
     return host_copy(queue, source, destination, false, true, NULL);
 }
 
-enum strata_status strata_read_async(strata_queue *queue, strata_slice source, void *destination, strata_event **event) {
+enum strata_status strata_read_async(strata_queue *queue, strata_slice source, void *destination,
+                                     strata_event **event) {
     return host_copy(queue, source, destination, false, false, event);
 }
 
@@ -98,8 +102,8 @@ static uint64_t start_of(strata_slice slice) {
     return slice.buffer->root_offset + slice.offset;
 }
 
-static enum strata_status put_between(strata_queue *queue, strata_slice destination, strata_slice source, uint64_t piece,
-                                      bool wait, strata_event **event) {
+static enum strata_status put_between(strata_queue *queue, strata_slice destination, strata_slice source,
+                                      uint64_t piece, bool wait, strata_event **event) {
     struct copy_payload copy = {.to = strata_place_of(destination),
                                 .from = strata_place_of(source),
                                 .bytes = source.bytes,
@@ -124,7 +128,8 @@ static enum strata_status copy_aside(strata_queue *queue, strata_slice destinati
         bool last = finished == total;
         status = put_between(queue, middle, strata_sub(source, at, bytes), 0, false, NULL);
         if (status == STRATA_OK)
-            status = put_between(queue, strata_sub(destination, at, bytes), middle, 0, last && wait, last ? event : NULL);
+            status =
+                put_between(queue, strata_sub(destination, at, bytes), middle, 0, last && wait, last ? event : NULL);
     }
     strata_buffer_destroy(&aside);
     return status;

@@ -260,7 +260,7 @@ class Files(Reduce):
 
     def test_that_cannot_be_read(self):
         missing = os.path.join(self.folder, "missing")
-        self.check(strata("reduce", missing, "--op", "sum", "--type", "i32"), FILE, "cannot open: there is no such file")
+        self.check(strata("reduce", missing, "--op", "sum", "--type", "i32"), FILE, "there is no such file")
         self.check(strata("reduce", self.folder, "--op", "sum", "--type", "i32"), FILE, "this is a folder")
         self.check(strata("reduce", "-", "--op=sum", "--type=i32", preexec_fn=lambda: os.close(0)), FILE,
                    "standard input: cannot")

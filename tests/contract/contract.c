@@ -18,7 +18,8 @@ void contract_check(enum strata_status status, const char *call, const char *fil
 void contract_expect(enum strata_status status, enum strata_status expected, const char *part, const char *call,
                      const char *file, int line) {
     const struct strata_error *error = strata_last_error();
-    bool right = status == expected && (status == STRATA_OK || (error->status == expected && strstr(error->message, part)));
+    bool right =
+        status == expected && (status == STRATA_OK || (error->status == expected && strstr(error->message, part)));
     if (right)
         return;
     print_error("%s:%d: %s\n  %s, expected %s with '%s': %s\n", file, line, call, strata_status_name(status),

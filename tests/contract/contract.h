@@ -33,8 +33,8 @@ struct contract_log {
 };
 void contract_log_line(enum strata_log_level level, const char *message, void *user);
 
-/* The device under test: the first one of the runtime that the environment leaves visible. NULL, with "skipped: " and the
- * reason printed, when there is none. */
+/* The device under test: the first one of the runtime that the environment leaves visible. NULL, with "skipped: " and
+ * the reason printed, when there is none. */
 strata_device *contract_open(void);
 
 /* One more device of its own context. `desc` may be NULL. */

@@ -1,4 +1,5 @@
-/* Buffers of every kind: what they promise, what is refused, maps and brackets, and giving back while work is in flight. */
+/* Buffers of every kind: what they promise, what is refused, maps and brackets, and giving back while work is in
+ * flight. */
 #include "contract.h"
 
 #include "strata/transfer.h"
@@ -44,8 +45,8 @@ static void test_limits(void **state) {
     strata_buffer *buffer = NULL;
     EXPECT(strata_buffer_create(device, STRATA_BUFFER(.bytes = limit + 1), &buffer), STRATA_TOO_LARGE, "over the");
     EXPECT(strata_buffer_create(device, STRATA_BUFFER(.bytes = limit + 4096), &buffer), STRATA_TOO_LARGE, "over the");
-    EXPECT(strata_buffer_create(device, STRATA_BUFFER(.bytes = UINT64_MAX, .over_limit = true), &buffer), STRATA_TOO_LARGE,
-           "beyond");
+    EXPECT(strata_buffer_create(device, STRATA_BUFFER(.bytes = UINT64_MAX, .over_limit = true), &buffer),
+           STRATA_TOO_LARGE, "beyond");
     EXPECT(strata_buffer_create(device, STRATA_BUFFER(.bytes = 1, .kind = (enum strata_kind)9), &buffer),
            STRATA_INVALID_ARGUMENT, "not a kind");
     EXPECT(strata_buffer_create(device, STRATA_BUFFER(.bytes = 1, .mode = STRATA_SHARED_MAPPED), &buffer),
@@ -117,7 +118,8 @@ static void test_shared(void **state) {
     for (int mode = STRATA_SHARED_MIRRORED; mode <= STRATA_SHARED_COHERENT; mode++) {
         strata_buffer *buffer = NULL;
         enum strata_status status = strata_buffer_create(
-            device, STRATA_BUFFER(.bytes = 4096, .kind = STRATA_SHARED, .mode = (enum strata_shared_mode)mode), &buffer);
+            device, STRATA_BUFFER(.bytes = 4096, .kind = STRATA_SHARED, .mode = (enum strata_shared_mode)mode),
+            &buffer);
         if (!(modes & (1u << mode))) {
             EXPECT(status, STRATA_UNSUPPORTED, "shared memory");
             continue;
@@ -151,7 +153,8 @@ static void test_maps(void **state) {
     CHECK(strata_map(queue, low, STRATA_MAP_READ_WRITE, (void **)&pointer));
     assert_memory_equal(pointer, host, 2048);
     memset(pointer, 7, 2048);
-    EXPECT(strata_map(queue, strata_sub(all, 2047, 2), STRATA_MAP_READ, (void **)&other), STRATA_BUSY, "mapped already");
+    EXPECT(strata_map(queue, strata_sub(all, 2047, 2), STRATA_MAP_READ, (void **)&other), STRATA_BUSY,
+           "mapped already");
     EXPECT(strata_read(queue, all, host), STRATA_BUSY, "mapped for the host");
     CHECK(strata_fill(queue, high, "z", 1)); /* another part */
     EXPECT(strata_unmap(queue, buffer, &stray), STRATA_INVALID_ARGUMENT, "not an open map");
@@ -166,7 +169,8 @@ static void test_maps(void **state) {
     EXPECT(strata_fill(queue, all, "z", 1), STRATA_BUSY, "mapped");
     CHECK(strata_unmap(queue, buffer, other));
     CHECK(strata_unmap(queue, buffer, pointer));
-    EXPECT(strata_map(queue, strata_sub(all, 5, 0), STRATA_MAP_READ, (void **)&other), STRATA_INVALID_ARGUMENT, "empty");
+    EXPECT(strata_map(queue, strata_sub(all, 5, 0), STRATA_MAP_READ, (void **)&other), STRATA_INVALID_ARGUMENT,
+           "empty");
     CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = 64, .kind = STRATA_PINNED), &pinned));
     EXPECT(strata_map(queue, strata_all(pinned), STRATA_MAP_READ, (void **)&other), STRATA_UNSUPPORTED, "host pointer");
     EXPECT(strata_host_begin(queue, all, STRATA_MAP_READ, NULL), STRATA_UNSUPPORTED, "no host pointer");

@@ -43,7 +43,8 @@ static void test_pairs(void **state) {
         }
         for (int round = 0; round < 20; round++) {
             int to = (int)next(&seed, 2), from = (int)next(&seed, 2);
-            uint64_t bytes = next(&seed, BYTES), to_at = next(&seed, BYTES - bytes), from_at = next(&seed, BYTES - bytes);
+            uint64_t bytes = next(&seed, BYTES), to_at = next(&seed, BYTES - bytes),
+                     from_at = next(&seed, BYTES - bytes);
             memmove(mirror[to] + to_at, mirror[from] + from_at, bytes);
             CHECK(strata_copy_async(queue, strata_sub(strata_all(buffers[to]), to_at, bytes),
                                     strata_sub(strata_all(buffers[from]), from_at, bytes), NULL));
@@ -59,8 +60,12 @@ static void test_pairs(void **state) {
 static void test_overlaps(void **state) {
     (void)state;
     enum { TOTAL = 5 << 20 };
-    static const uint64_t cases[][3] = {{0, 3, 6}, {3, 0, 6}, {1000, 1001, 70000}, {70001, 3, 100000},
-                                        {0, (1 << 20) + 5, 3 << 20}, {(1 << 20) + 5, 1, 3 << 20}};
+    static const uint64_t cases[][3] = {{0, 3, 6},
+                                        {3, 0, 6},
+                                        {1000, 1001, 70000},
+                                        {70001, 3, 100000},
+                                        {0, (1 << 20) + 5, 3 << 20},
+                                        {(1 << 20) + 5, 1, 3 << 20}};
     unsigned char *mirror = malloc(TOTAL);
     assert_non_null(mirror);
     strata_buffer *buffer = create(TOTAL, STRATA_DEVICE);
@@ -119,8 +124,7 @@ static void host_box(unsigned char *to, struct strata_box to_box, const unsigned
         uint64_t layer_pitch = box->layer_pitch ? box->layer_pitch : row_pitch * region.rows;
         for (uint64_t z = 0; z < region.layers; z++)
             for (uint64_t y = 0; y < region.rows; y++, at += region.width) {
-                uint64_t start =
-                    box->origin[0] + (box->origin[1] + y) * row_pitch + (box->origin[2] + z) * layer_pitch;
+                uint64_t start = box->origin[0] + (box->origin[1] + y) * row_pitch + (box->origin[2] + z) * layer_pitch;
                 if (pass)
                     memcpy(to + start, at, region.width);
                 else
@@ -170,12 +174,15 @@ static void test_box_refusals(void **state) {
                       shifted = {{1, 0, 0}, 10, 0}, flat = {{0, 0, 0}, 10, 90};
     CHECK(strata_write_box(queue, strata_all(buffer), packed, host, packed, region)); /* ends where the buffer does */
     CHECK(strata_write_box(queue, strata_all(buffer), packed, host, packed, nothing));
-    EXPECT(strata_write_box(queue, strata_all(buffer), thin, host, packed, region), STRATA_INVALID_ARGUMENT, "row pitch");
+    EXPECT(strata_write_box(queue, strata_all(buffer), thin, host, packed, region), STRATA_INVALID_ARGUMENT,
+           "row pitch");
     EXPECT(strata_write_box(queue, strata_all(buffer), flat, host, packed, region), STRATA_INVALID_ARGUMENT,
            "layer pitch");
     EXPECT(strata_read_box(queue, strata_all(buffer), odd, host, packed, region), STRATA_INVALID_ARGUMENT, "multiple");
-    EXPECT(strata_read_box(queue, strata_all(buffer), shifted, host, packed, region), STRATA_INVALID_ARGUMENT, "beyond");
-    EXPECT(strata_write_box(queue, strata_all(buffer), packed, host, packed, longer), STRATA_INVALID_ARGUMENT, "beyond");
+    EXPECT(strata_read_box(queue, strata_all(buffer), shifted, host, packed, region), STRATA_INVALID_ARGUMENT,
+           "beyond");
+    EXPECT(strata_write_box(queue, strata_all(buffer), packed, host, packed, longer), STRATA_INVALID_ARGUMENT,
+           "beyond");
     EXPECT(strata_write_box(queue, strata_all(buffer), packed, NULL, packed, region), STRATA_INVALID_ARGUMENT, "NULL");
     strata_buffer_destroy(&buffer);
 }
@@ -218,8 +225,12 @@ static void test_blocking_write_is_finished(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),      cmocka_unit_test(test_overlaps),     cmocka_unit_test(test_fills),
-        cmocka_unit_test(test_boxes),      cmocka_unit_test(test_box_refusals), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_overlaps),
+        cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_boxes),
+        cmocka_unit_test(test_box_refusals),
+        cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_blocking_write_is_finished),
     };
     device = contract_open();

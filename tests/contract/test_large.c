@@ -1,5 +1,5 @@
-/* What only a device with a lot of memory can show: reductions of more than 2^32 elements, buffers at the device's limit
- * and above it, fills and copies of more than 4 GiB. Skipped elsewhere. */
+/* What only a device with a lot of memory can show: reductions of more than 2^32 elements, buffers at the device's
+ * limit and above it, fills and copies of more than 4 GiB. Skipped elsewhere. */
 #include "contract.h"
 
 #include "strata/primitives.h"
@@ -14,7 +14,8 @@ static strata_queue *queue;
 
 static strata_buffer *create(uint64_t bytes, bool over_limit) {
     strata_buffer *buffer = NULL;
-    CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = bytes, .name = "large", .over_limit = over_limit), &buffer));
+    CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = bytes, .name = "large", .over_limit = over_limit),
+                               &buffer));
     return buffer;
 }
 

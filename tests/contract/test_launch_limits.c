@@ -46,8 +46,9 @@ static void local_memory_to_the_byte(void **state) {
     CHECK(strata_launch(queue, named("room"), ONE,
                         STRATA_ARGS(whole(out), strata_arg_local(1), strata_arg_local(limit - 16))));
     assert_int_equal(word(queue, out, 0), 3);
-    EXPECT(strata_launch(queue, named("room"), ONE, STRATA_ARGS(whole(out), strata_arg_local(1), strata_arg_local(limit))),
-           STRATA_TOO_LARGE, "local memory");
+    EXPECT(
+        strata_launch(queue, named("room"), ONE, STRATA_ARGS(whole(out), strata_arg_local(1), strata_arg_local(limit))),
+        STRATA_TOO_LARGE, "local memory");
     EXPECT(strata_launch(queue, named("room"), ONE,
                          STRATA_ARGS(whole(out), strata_arg_local(UINT64_MAX), strata_arg_local(2))),
            STRATA_TOO_LARGE, "local memory");
@@ -59,8 +60,8 @@ static void local_memory_to_the_byte(void **state) {
         assert_true(own >= 256);
     CHECK(strata_launch(queue, kernel, ONE, STRATA_ARGS(whole(out), strata_arg_local(limit - own))));
     assert_int_equal(word(queue, out, 0), 6);
-    EXPECT(strata_launch(queue, kernel, ONE, STRATA_ARGS(whole(out), strata_arg_local(limit - own + 1))), STRATA_TOO_LARGE,
-           "local memory");
+    EXPECT(strata_launch(queue, kernel, ONE, STRATA_ARGS(whole(out), strata_arg_local(limit - own + 1))),
+           STRATA_TOO_LARGE, "local memory");
     CHECK(strata_launch(queue, kernel, ONE, STRATA_ARGS(whole(out), strata_arg_local(16))));
     CHECK(strata_launch(queue, kernel, ONE, STRATA_ARGS(whole(out), strata_arg_local(limit - own))));
     assert_int_equal(word(queue, out, 0), 6);
@@ -130,7 +131,8 @@ static void constant_arguments_are_counted(void **state) {
     strata_program *over = NULL;
     if (limit == about->constant_arguments) {
         over = with_constants(limit + 1);
-        EXPECT(strata_launch(queue, kernel_of(over, "sum"), ONE, args, 2 + limit), STRATA_TOO_LARGE, "__constant arguments");
+        EXPECT(strata_launch(queue, kernel_of(over, "sum"), ONE, args, 2 + limit), STRATA_TOO_LARGE,
+               "__constant arguments");
     }
     strata_program_destroy(&over);
     strata_buffer_destroy(&out);
@@ -164,10 +166,11 @@ static void cover(uint32_t dimensions, const uint32_t *extent, uint64_t x, uint6
 
 static void strata_chooses(void **state) {
     (void)state;
-    static const uint32_t extents[][4] = {{1, 1, 1, 1},     {1, 2, 1, 1},   {1, 7, 1, 1},    {1, 31, 1, 1},   {1, 127, 1, 1},
-                                          {1, 257, 1, 1},   {1, 1000, 1, 1}, {1, 1024, 1, 1}, {1, 4099, 1, 1}, {2, 1, 1, 1},
-                                          {2, 37, 11, 1},   {2, 64, 64, 1}, {2, 1000, 3, 1}, {2, 3, 1000, 1}, {3, 1, 1, 1},
-                                          {3, 7, 5, 3},     {3, 16, 16, 8}, {3, 1, 1, 129},  {3, 13, 1, 17}};
+    static const uint32_t extents[][4] = {{1, 1, 1, 1},    {1, 2, 1, 1},    {1, 7, 1, 1},    {1, 31, 1, 1},
+                                          {1, 127, 1, 1},  {1, 257, 1, 1},  {1, 1000, 1, 1}, {1, 1024, 1, 1},
+                                          {1, 4099, 1, 1}, {2, 1, 1, 1},    {2, 37, 11, 1},  {2, 64, 64, 1},
+                                          {2, 1000, 3, 1}, {2, 3, 1000, 1}, {3, 1, 1, 1},    {3, 7, 5, 3},
+                                          {3, 16, 16, 8},  {3, 1, 1, 129},  {3, 13, 1, 17}};
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
         cover(extents[i][0], &extents[i][1], 0, 0, 0, false);
         cover(extents[i][0], &extents[i][1], 0, 0, 0, true);
@@ -229,7 +232,8 @@ static void groups_over_the_limit(void **state) {
     strata_kernel *kernel = named("locals");
     uint64_t most = strata_kernel_get_info(kernel)->max_group_items;
     const enum strata_status refused = STRATA_INVALID_ARGUMENT;
-    EXPECT(strata_launch(queue, kernel, strata_grid_local(strata_grid_1d(most * 2), most * 2, 1, 1), STRATA_ARGS(whole(out))),
+    EXPECT(strata_launch(queue, kernel, strata_grid_local(strata_grid_1d(most * 2), most * 2, 1, 1),
+                         STRATA_ARGS(whole(out))),
            refused, "");
     for (uint32_t i = 0; i < 3; i++) {
         uint64_t over[3] = {1, 1, 1};
@@ -254,14 +258,15 @@ static void a_required_local_size(void **state) {
     strata_buffer *out = words(device, 64, 0);
     strata_kernel *kernel = named("fixed");
     strata_grid grid = strata_grid_2d(8, 4);
-    EXPECT(strata_launch(queue, kernel, strata_grid_local(grid, 8, 1, 1), STRATA_ARGS(whole(out))), STRATA_INVALID_ARGUMENT,
-           "requires a local size of 4 x 2 x 1");
-    EXPECT(strata_launch(queue, kernel, strata_grid_local(grid, 4, 1, 1), STRATA_ARGS(whole(out))), STRATA_INVALID_ARGUMENT,
-           "dimension 1 was given 1");
+    EXPECT(strata_launch(queue, kernel, strata_grid_local(grid, 8, 1, 1), STRATA_ARGS(whole(out))),
+           STRATA_INVALID_ARGUMENT, "requires a local size of 4 x 2 x 1");
+    EXPECT(strata_launch(queue, kernel, strata_grid_local(grid, 4, 1, 1), STRATA_ARGS(whole(out))),
+           STRATA_INVALID_ARGUMENT, "dimension 1 was given 1");
     EXPECT(strata_launch(queue, kernel, strata_grid_2d(7, 4), STRATA_ARGS(whole(out))), STRATA_INVALID_ARGUMENT,
            "4 does not divide the global size of 7");
     /* A line has 1 work-item in the second dimension, where 2 are required. */
-    EXPECT(strata_launch(queue, kernel, strata_grid_1d(8), STRATA_ARGS(whole(out))), STRATA_INVALID_ARGUMENT, "4 x 2 x 1");
+    EXPECT(strata_launch(queue, kernel, strata_grid_1d(8), STRATA_ARGS(whole(out))), STRATA_INVALID_ARGUMENT,
+           "4 x 2 x 1");
     assert_int_equal(word(queue, out, 0), 0);
     CHECK(strata_launch(queue, kernel, grid, STRATA_ARGS(whole(out))));
     for (size_t i = 0; i < 32; i++)
@@ -296,8 +301,8 @@ static void extents(void **state) {
     for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
         EXPECT(strata_launch(queue, kernel, strata_grid_1d(large[i]), args, 1), STRATA_TOO_LARGE, "2^31-1");
         EXPECT(strata_launch(queue, kernel, strata_grid_3d(1, 1, large[i]), args, 1), STRATA_TOO_LARGE, "2^31-1");
-        EXPECT(strata_launch(queue, kernel, strata_grid_local(strata_grid_round_up(strata_grid_1d(large[i])), 8, 1, 1), args,
-                             1),
+        EXPECT(strata_launch(queue, kernel, strata_grid_local(strata_grid_round_up(strata_grid_1d(large[i])), 8, 1, 1),
+                             args, 1),
                STRATA_TOO_LARGE, "2^31-1");
     }
     CHECK(strata_queue_finish(queue));

@@ -53,7 +53,8 @@ static void *launch_again_and_again(void *user) {
 static void run(bool own_queues) {
     struct worker workers[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.queue = strata_device_queue(device), .buffer = words(device, WORDS, 0), .id = i + 1};
+        workers[i] =
+            (struct worker){.queue = strata_device_queue(device), .buffer = words(device, WORDS, 0), .id = i + 1};
         if (own_queues)
             CHECK(strata_queue_create(device, NULL, &workers[i].queue));
     }
@@ -103,14 +104,13 @@ static void kernels_are_taken_at_once(void **state) {
 }
 
 int main(void) {
-    static const char source[] =
-        "typedef struct { uint id[8]; } ids;\n"
-        "__kernel void put(__global uint *out, ids large, uint small, __local uint *room) {\n"
-        "    if (get_local_id(0) == 0) room[3] = large.id[7];\n"
-        "    barrier(CLK_LOCAL_MEM_FENCE);\n"
-        "    out[get_global_id(0)] = room[3] == small ? small : 0xdeadbeef;\n"
-        "}\n"
-        "__kernel void other(__global uint *out) { out[0] = 1; }\n";
+    static const char source[] = "typedef struct { uint id[8]; } ids;\n"
+                                 "__kernel void put(__global uint *out, ids large, uint small, __local uint *room) {\n"
+                                 "    if (get_local_id(0) == 0) room[3] = large.id[7];\n"
+                                 "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+                                 "    out[get_global_id(0)] = room[3] == small ? small : 0xdeadbeef;\n"
+                                 "}\n"
+                                 "__kernel void other(__global uint *out) { out[0] = 1; }\n";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_taken_at_once),
         cmocka_unit_test(on_queues_of_their_own),

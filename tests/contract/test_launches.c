@@ -22,7 +22,8 @@ static const char source[] =
     "__kernel void three(__global float *out, float3 v) { out[0] = v.x + 10 * v.y + 100 * v.z; }\n"
     "__kernel void set(__global float *out, settings s) { out[0] = s.scale[4] + s.shift + s.big; }\n"
     "__kernel void types(__global uint *out, int a, uint b, long c, ulong d, float e) {\n"
-    "    out[0] = a == -5; out[1] = b == 4000000000u; out[2] = c == -5000000000L; out[3] = d == 18000000000000000000UL;\n"
+    "    out[0] = a == -5; out[1] = b == 4000000000u; out[2] = c == -5000000000L; out[3] = d == "
+    "18000000000000000000UL;\n"
     "    out[4] = e == 1.5f;\n"
     "}\n"
     "__kernel void append(__global uint *log, uint id) { log[log[0]] = id; log[0]++; }\n"
@@ -57,10 +58,10 @@ static void results_are_right(void **state) {
     for (int i = 0; i < COUNT; i++)
         assert_int_equal(found[i], a_host[i] + b_host[i]);
     strata_event *event = NULL;
-    CHECK(strata_launch_event(queue, named("every"), strata_grid_local(strata_grid_1d(8), 4, 1, 1),
-                              STRATA_ARGS(whole(out), strata_arg_slice(strata_sub(strata_all(a), 0, 4)),
-                                          strata_arg_local(16), u32(3)),
-                              &event));
+    CHECK(strata_launch_event(
+        queue, named("every"), strata_grid_local(strata_grid_1d(8), 4, 1, 1),
+        STRATA_ARGS(whole(out), strata_arg_slice(strata_sub(strata_all(a), 0, 4)), strata_arg_local(16), u32(3)),
+        &event));
     CHECK(strata_event_wait(event));
     strata_event_destroy(&event);
     for (size_t i = 0; i < 8; i++)
@@ -74,14 +75,15 @@ static void values_of_every_type(void **state) {
     (void)state;
     strata_buffer *out = words(device, 5, 0);
     CHECK(strata_launch(queue, named("types"), ONE,
-                        STRATA_ARGS(whole(out), strata_arg_i32(-5), u32(4000000000u), strata_arg_i64(INT64_C(-5000000000)),
+                        STRATA_ARGS(whole(out), strata_arg_i32(-5), u32(4000000000u),
+                                    strata_arg_i64(INT64_C(-5000000000)),
                                     strata_arg_u64(UINT64_C(18000000000000000000)), strata_arg_f32(1.5f))));
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(word(queue, out, i), 1);
     if (strata_device_get_info(device)->fp64) {
-        strata_program *doubles = build_text(
-            device, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
-                    "__kernel void k(__global uint *out, double x) { out[0] = x == 0.1; }\n");
+        strata_program *doubles =
+            build_text(device, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+                               "__kernel void k(__global uint *out, double x) { out[0] = x == 0.1; }\n");
         CHECK(strata_launch(queue, kernel_of(doubles, "k"), ONE, STRATA_ARGS(whole(out), strata_arg_f64(0.1))));
         assert_int_equal(word(queue, out, 0), 1);
         CHECK(strata_launch(queue, kernel_of(doubles, "k"), ONE, STRATA_ARGS(whole(out), strata_arg_f64(0.2))));
@@ -116,8 +118,8 @@ static void wrong_arguments_are_refused(void **state) {
     EXPECT(strata_launch(queue, put, ONE, STRATA_ARGS(slice, strata_arg_value("", 1))), refused, "1 bytes");
     EXPECT(strata_launch(queue, put, ONE, STRATA_ARGS(slice, strata_arg_value(NULL, 0))), refused, "empty");
     EXPECT(strata_launch(queue, put, ONE, STRATA_ARGS(slice, strata_arg_value(NULL, 64))), refused, "empty");
-    EXPECT(strata_launch(queue, put, ONE, STRATA_ARGS(strata_arg_slice(strata_sub(strata_all(out), 0, 33)), value)), refused,
-           "words");
+    EXPECT(strata_launch(queue, put, ONE, STRATA_ARGS(strata_arg_slice(strata_sub(strata_all(out), 0, 33)), value)),
+           refused, "words");
     EXPECT(strata_launch(queue, put, ONE,
                          STRATA_ARGS(strata_arg_slice(strata_sub(strata_all(out), UINT64_MAX, 33)), value)),
            refused, "words");
@@ -153,8 +155,8 @@ static void slices_are_checked(void **state) {
     snprintf(aligned, sizeof aligned, "multiple of %llu", (unsigned long long)a);
     EXPECT(strata_launch(queue, add, ONE, STRATA_ARGS(whole(out), part(x, 4, 4), whole(x))), STRATA_INVALID_ARGUMENT,
            aligned);
-    EXPECT(strata_launch(queue, add, ONE, STRATA_ARGS(whole(out), part(x, a / 2, 4), whole(x))), STRATA_INVALID_ARGUMENT,
-           aligned);
+    EXPECT(strata_launch(queue, add, ONE, STRATA_ARGS(whole(out), part(x, a / 2, 4), whole(x))),
+           STRATA_INVALID_ARGUMENT, aligned);
     EXPECT(strata_launch(queue, twice, ONE, STRATA_ARGS(part(x, 0, a + 4), part(x, a, a))), STRATA_INVALID_ARGUMENT,
            "overlap");
     EXPECT(strata_launch(queue, twice, ONE, STRATA_ARGS(whole(x), part(x, 0, a))), STRATA_INVALID_ARGUMENT, "overlap");
@@ -179,7 +181,8 @@ static void many_parts_of_one_buffer(void **state) {
     strata_buffer *x = words(device, parts * a / 4, 0);
     for (uint32_t round = 1; round <= 3; round++) {
         for (uint32_t i = 0; i < parts; i++)
-            CHECK(strata_launch(queue, named("put"), strata_grid_1d(a / 4), STRATA_ARGS(part(x, i * a, a), u32(i * round))));
+            CHECK(strata_launch(queue, named("put"), strata_grid_1d(a / 4),
+                                STRATA_ARGS(part(x, i * a, a), u32(i * round))));
         uint32_t *found = malloc(parts * a);
         assert_non_null(found);
         CHECK(strata_read(queue, strata_all(x), found));
@@ -211,7 +214,8 @@ static void pinned_memory_needs_leave(void **state) {
     strata_buffer *plain = NULL, *usable = NULL;
     void *place = NULL;
     CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = 64, .kind = STRATA_PINNED), &plain));
-    CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = 64, .kind = STRATA_PINNED, .kernel_access = true), &usable));
+    CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = 64, .kind = STRATA_PINNED, .kernel_access = true),
+                               &usable));
     if (strata_buffer_get_info(plain)->kernel_argument)
         CHECK(strata_launch(queue, named("put"), ONE, STRATA_ARGS(whole(plain), u32(1))));
     else
@@ -232,7 +236,8 @@ static void memory_in_the_hosts_hands_is_busy(void **state) {
     void *place = NULL;
     CHECK(strata_map(queue, strata_sub(strata_all(mapped), 0, a), STRATA_MAP_WRITE, &place));
     EXPECT(strata_launch(queue, named("put"), ONE, STRATA_ARGS(whole(mapped), u32(1))), STRATA_BUSY, "words");
-    EXPECT(strata_launch(queue, named("maybe"), ONE, STRATA_ARGS(whole(out), part(mapped, 0, a))), STRATA_BUSY, "words");
+    EXPECT(strata_launch(queue, named("maybe"), ONE, STRATA_ARGS(whole(out), part(mapped, 0, a))), STRATA_BUSY,
+           "words");
     CHECK(strata_launch(queue, named("maybe"), ONE, STRATA_ARGS(whole(out), part(mapped, a, a))));
     CHECK(strata_unmap(queue, mapped, place));
     CHECK(strata_launch(queue, named("put"), ONE, STRATA_ARGS(whole(mapped), u32(3))));

@@ -1,5 +1,5 @@
-/* fork and exit: a child of a process with a loaded runtime gets FORKED and does not hang; exit with everything alive ends
- * at once with its own status; and what a process without any device is told. */
+/* fork and exit: a child of a process with a loaded runtime gets FORKED and does not hang; exit with everything alive
+ * ends at once with its own status; and what a process without any device is told. */
 #include "contract.h"
 
 #include "strata/opencl.h"
@@ -169,7 +169,8 @@ static int do_job(const char *job) {
         return job_exit(job[0] == 't');
     if (strcmp(job, "fork first") == 0)
         return in_child(open_in_child);
-    return job_no_device(strcmp(job, "no device") == 0 ? "no .icd file" : "libno-such-driver.so.1, which does not load");
+    return job_no_device(strcmp(job, "no device") == 0 ? "no .icd file"
+                                                       : "libno-such-driver.so.1, which does not load");
 }
 
 int main(int argc, char **argv) {

@@ -111,9 +111,9 @@ static void from_the_cache_all_is_the_same(void **state) {
                                     strata_arg_value(value, sizeof value), whole(out))));
     for (size_t i = 0; i < 8; i++)
         assert_int_equal(word(queue, out, i), 110);
-    EXPECT(strata_launch(queue, kernel_of(from_cache, "described"), strata_grid_1d(8),
-                         STRATA_ARGS(whole(input), whole(table), strata_arg_local(16), strata_arg_value(value, 12),
-                                     whole(out))),
+    EXPECT(strata_launch(
+               queue, kernel_of(from_cache, "described"), strata_grid_1d(8),
+               STRATA_ARGS(whole(input), whole(table), strata_arg_local(16), strata_arg_value(value, 12), whole(out))),
            STRATA_INVALID_ARGUMENT, "float3");
     strata_buffer_destroy(&input);
     strata_buffer_destroy(&table);
@@ -157,7 +157,8 @@ static unsigned files_in_cache(void) {
 
 static void no_cache_means_none(void **state) {
     (void)state;
-    const struct strata_program_desc *desc = STRATA_PROGRAM(.source = ANSWERS, .options = "-DVALUE=5", .no_cache = true);
+    const struct strata_program_desc *desc =
+        STRATA_PROGRAM(.source = ANSWERS, .options = "-DVALUE=5", .no_cache = true);
     assert_false(cached(desc, 5));
     assert_int_equal(files_in_cache(), 0);
     assert_false(cached(desc, 5));
@@ -289,9 +290,14 @@ static void two_threads_build_the_same(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(the_second_build_is_cached),     TEST(another_device_object_finds_it), TEST(from_the_cache_all_is_the_same),
-        TEST(whatever_changes_is_built_anew), TEST(no_cache_means_none),            TEST(broken_files_are_replaced),
-        TEST(a_folder_that_cannot_be),        TEST(two_threads_build_the_same),
+        TEST(the_second_build_is_cached),
+        TEST(another_device_object_finds_it),
+        TEST(from_the_cache_all_is_the_same),
+        TEST(whatever_changes_is_built_anew),
+        TEST(no_cache_means_none),
+        TEST(broken_files_are_replaced),
+        TEST(a_folder_that_cannot_be),
+        TEST(two_threads_build_the_same),
     };
     device = contract_open();
     if (!device)

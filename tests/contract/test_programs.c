@@ -65,7 +65,8 @@ static void folders_with_spaces(void **state) {
     scratch_text(&scratch, "b/value.h", "#define VALUE 24\n");
     struct scratch_path a = scratch_path(&scratch, "a folder"), b = scratch_path(&scratch, "b");
     static const char source[] = "#include \"value.h\"\n" ANSWERS;
-    static const char *const patterns[] = {"-I\"%s\" -I%s", "-I \"%s\" -I %s", "'-I%s' -I%s", "-cl-mad-enable -I '%s' -I%s"};
+    static const char *const patterns[] = {"-I\"%s\" -I%s", "-I \"%s\" -I %s", "'-I%s' -I%s",
+                                           "-cl-mad-enable -I '%s' -I%s"};
     char options[2 * SCRATCH_PATH + 64];
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
 #pragma GCC diagnostic push
@@ -137,7 +138,8 @@ static void long_logs_are_not_cut(void **state) {
 
 static void text_as_it_comes(void **state) {
     (void)state;
-    static const char continued[] = "#define TWICE(x) \\\r\n    ((x) + \\\r\n     (x))\r\n#define VALUE TWICE(21)\r\n" ANSWERS;
+    static const char continued[] =
+        "#define TWICE(x) \\\r\n    ((x) + \\\r\n     (x))\r\n#define VALUE TWICE(21)\r\n" ANSWERS;
     static const char marked[] = "\xEF\xBB\xBF#define VALUE 43\n" ANSWERS;
     static const char nul[] = "#define VALUE 1\n\0" ANSWERS;
     struct scratch scratch = scratch_make();
@@ -162,9 +164,8 @@ static void text_as_it_comes(void **state) {
     scratch_remove(&scratch);
 }
 
-static const char two_kernels[] =
-    "__kernel void first(__global uint *out) { out[0] = 1; }\n"
-    "__kernel void second(__global uint *out) { out[0] = 2; }\n";
+static const char two_kernels[] = "__kernel void first(__global uint *out) { out[0] = 1; }\n"
+                                  "__kernel void second(__global uint *out) { out[0] = 2; }\n";
 
 static void kernels_by_name(void **state) {
     (void)state;
@@ -194,8 +195,8 @@ static void kernels_by_name(void **state) {
 static void a_program_without_kernels(void **state) {
     (void)state;
     strata_program *program = NULL;
-    enum strata_status status =
-        strata_program_build(device, STRATA_PROGRAM(.source = "uint f(uint x);\nuint f(uint x) { return x; }\n"), &program);
+    enum strata_status status = strata_program_build(
+        device, STRATA_PROGRAM(.source = "uint f(uint x);\nuint f(uint x) { return x; }\n"), &program);
     if (status == STRATA_OK) {
         strata_kernel *kernel = NULL;
         assert_int_equal(strata_program_kernel_count(program), 0);
@@ -264,15 +265,14 @@ static void kernels_tell_of_themselves(void **state) {
 /* A structure's layout on the device (case 22): 16 bytes for a float3, and no packing. */
 static void vectors_of_three_take_four(void **state) {
     (void)state;
-    static const char source[] =
-        "typedef struct { float3 at; uint id; } point;\n"
-        "typedef struct __attribute__((packed)) { float3 at; uint id; } packed_point;\n"
-        "__kernel void sizes(__global uint *out) {\n"
-        "    out[0] = sizeof(float3); out[1] = sizeof(point); out[2] = sizeof(packed_point);\n"
-        "}\n"
-        "__kernel void fourth(__global const float *xyz, __global float *out) {\n"
-        "    float3 v = vload3(4, xyz); out[0] = v.x; out[1] = v.y; out[2] = v.z;\n"
-        "}\n";
+    static const char source[] = "typedef struct { float3 at; uint id; } point;\n"
+                                 "typedef struct __attribute__((packed)) { float3 at; uint id; } packed_point;\n"
+                                 "__kernel void sizes(__global uint *out) {\n"
+                                 "    out[0] = sizeof(float3); out[1] = sizeof(point); out[2] = sizeof(packed_point);\n"
+                                 "}\n"
+                                 "__kernel void fourth(__global const float *xyz, __global float *out) {\n"
+                                 "    float3 v = vload3(4, xyz); out[0] = v.x; out[1] = v.y; out[2] = v.z;\n"
+                                 "}\n";
     strata_program *program = build_text(device, source);
     strata_buffer *out = words(device, 3, 0), *packed = words(device, 15, 0);
     float triples[15], found[3];
@@ -283,7 +283,8 @@ static void vectors_of_three_take_four(void **state) {
     assert_int_equal(word(queue, out, 1), 32);
     assert_int_equal(word(queue, out, 2), 20);
     CHECK(strata_write(queue, strata_all(packed), triples));
-    CHECK(strata_launch(queue, kernel_of(program, "fourth"), strata_grid_1d(1), STRATA_ARGS(whole(packed), whole(out))));
+    CHECK(
+        strata_launch(queue, kernel_of(program, "fourth"), strata_grid_1d(1), STRATA_ARGS(whole(packed), whole(out))));
     CHECK(strata_read(queue, strata_all(out), found));
     assert_memory_equal(found, &triples[12], sizeof found);
     strata_buffer_destroy(&out);
@@ -308,18 +309,12 @@ static void destroyed_in_flight(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_source_is_needed),
-        cmocka_unit_test(path_source_and_embedded),
-        cmocka_unit_test(folders_with_spaces),
-        cmocka_unit_test(includes_beside_the_file),
-        cmocka_unit_test(a_failed_build_tells_all),
-        cmocka_unit_test(long_logs_are_not_cut),
-        cmocka_unit_test(text_as_it_comes),
-        cmocka_unit_test(kernels_by_name),
-        cmocka_unit_test(a_program_without_kernels),
-        cmocka_unit_test(kernels_tell_of_themselves),
-        cmocka_unit_test(vectors_of_three_take_four),
-        cmocka_unit_test(destroyed_in_flight),
+        cmocka_unit_test(one_source_is_needed),       cmocka_unit_test(path_source_and_embedded),
+        cmocka_unit_test(folders_with_spaces),        cmocka_unit_test(includes_beside_the_file),
+        cmocka_unit_test(a_failed_build_tells_all),   cmocka_unit_test(long_logs_are_not_cut),
+        cmocka_unit_test(text_as_it_comes),           cmocka_unit_test(kernels_by_name),
+        cmocka_unit_test(a_program_without_kernels),  cmocka_unit_test(kernels_tell_of_themselves),
+        cmocka_unit_test(vectors_of_three_take_four), cmocka_unit_test(destroyed_in_flight),
     };
     device = contract_open();
     if (!device)

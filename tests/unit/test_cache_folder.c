@@ -37,7 +37,8 @@ static void assert_off(const char *wish, const char *words) {
 
 static void the_folder_is_chosen_in_order(void **state) {
     (void)state;
-    char *root = realpath(scratch.folder, NULL), home[SCRATCH_PATH], cache_home[SCRATCH_PATH], own[SCRATCH_PATH], path[SCRATCH_PATH + 32];
+    char *root = realpath(scratch.folder, NULL), home[SCRATCH_PATH], cache_home[SCRATCH_PATH], own[SCRATCH_PATH],
+         path[SCRATCH_PATH + 32];
     assert_non_null(root);
     snprintf(home, sizeof home, "%.900s/home of me", root);
     snprintf(cache_home, sizeof cache_home, "%.900s/cache", root);

@@ -54,9 +54,10 @@ static void vectors(void **state) {
 /* 0: not known, so no size is refused. */
 static void others(void **state) {
     (void)state;
-    static const char *const names[] = {"",        "settings", "float*",   "float5",   "float1",    "float33", "float 4",
-                                        "integer", "floats",   "int4*",    "size_t",   "bool",      "void",    "longlong",
-                                        "struct s", "Float4",  "image2d_t", "unsigned", "char-array"};
+    static const char *const names[] = {"",        "settings",  "float*",   "float5",    "float1",
+                                        "float33", "float 4",   "integer",  "floats",    "int4*",
+                                        "size_t",  "bool",      "void",     "longlong",  "struct s",
+                                        "Float4",  "image2d_t", "unsigned", "char-array"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_bytes(names[i], 0);
 }

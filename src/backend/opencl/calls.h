@@ -1,8 +1,8 @@
 /* The one table that every OpenCL call of strata goes through.
  *
- * STRATA_CL_CALLS lists each entry point once: result, name without "cl", parameters, arguments. From it come the table's
- * members, the plain table, and the table whose calls take one lock around each, for runtimes that two threads corrupt.
- * All are OpenCL 1.2 or, where the list says so, 2.0; those are called only when the platform says that it has 2.0,
+ * STRATA_CL_CALLS lists each entry point once: result, name without "cl", parameters, arguments. From it come the
+ * table's members, the plain table, and the table whose calls take one lock around each, for runtimes that two threads
+ * corrupt. All are OpenCL 1.2 or, where the list says so, 2.0; those are called only when the platform says that it has 2.0,
  * because ocl-icd 2.3.1 spins for ever on an entry point that a runtime's own table does not reach. */
 #ifndef STRATA_BACKEND_OPENCL_CALLS_H
 #define STRATA_BACKEND_OPENCL_CALLS_H

@@ -89,6 +89,6 @@ enum strata_status strata_cl_fail(const struct strata_cl_device *device, cl_int 
         advice = "; its memory is exhausted, so free something or use smaller buffers";
     else if (status == STRATA_DEVICE_LOST)
         advice = "; the device is lost, so close it and open it again";
-    return strata_fail_native(status, code, strata_cl_error_name(code), "Device '%s' could not %s%s.", device->name, what,
-                              advice);
+    return strata_fail_native(status, code, strata_cl_error_name(code), "Device '%s' could not %s%s.", device->name,
+                              what, advice);
 }

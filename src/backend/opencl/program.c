@@ -272,14 +272,11 @@ static bool argument_text(struct strata_cl_kernel *kernel, cl_uint index, cl_ker
 
 static enum strata_argument_kind kind_of(cl_kernel_arg_address_qualifier address, const char *type) {
     switch (address) {
-    case CL_KERNEL_ARG_ADDRESS_CONSTANT:
-        return STRATA_ARGUMENT_CONSTANT;
-    case CL_KERNEL_ARG_ADDRESS_LOCAL:
-        return STRATA_ARGUMENT_LOCAL;
+    case CL_KERNEL_ARG_ADDRESS_CONSTANT: return STRATA_ARGUMENT_CONSTANT;
+    case CL_KERNEL_ARG_ADDRESS_LOCAL: return STRATA_ARGUMENT_LOCAL;
     case CL_KERNEL_ARG_ADDRESS_PRIVATE:
         return strcmp(type, "sampler_t") == 0 ? STRATA_ARGUMENT_IMAGE : STRATA_ARGUMENT_VALUE;
-    default:
-        return strncmp(type, "image", 5) == 0 ? STRATA_ARGUMENT_IMAGE : STRATA_ARGUMENT_GLOBAL;
+    default: return strncmp(type, "image", 5) == 0 ? STRATA_ARGUMENT_IMAGE : STRATA_ARGUMENT_GLOBAL;
     }
 }
 
