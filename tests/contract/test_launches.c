@@ -26,6 +26,12 @@ static const char source[] =
     "18000000000000000000UL;\n"
     "    out[4] = e == 1.5f;\n"
     "}\n"
+    "typedef struct node { __global struct node *next; ulong value; } node;\n"
+    "__kernel void walk(__global ulong *out, __global const node *head) {\n"
+    "    ulong sum = 0;\n"
+    "    for (__global const node *at = head; at; at = at->next) sum = sum * 3 + at->value;\n"
+    "    out[0] = sum;\n"
+    "}\n"
     "__kernel void append(__global uint *log, uint id) { log[log[0]] = id; log[0]++; }\n"
     "__kernel void many(__global uint *out, uint a0, uint a1, uint a2, uint a3, uint a4, uint a5, uint a6, uint a7,\n"
     "                   uint a8, uint a9, uint b0, uint b1, uint b2, uint b3, uint b4, uint b5, uint b6, uint b7,\n"
@@ -353,6 +359,82 @@ static void another_device_is_refused(void **state) {
     strata_device_close(&other);
 }
 
+struct node {
+    struct node *next;
+    uint64_t value;
+};
+
+/* What `walk` answers for the list. */
+static uint64_t walked(const struct node *head) {
+    uint64_t sum = 0;
+    for (const struct node *at = head; at; at = at->next)
+        sum = sum * 3 + at->value;
+    return sum;
+}
+
+/* Pointers that the host wrote lead through the list on the device too, and a change between two launches is seen. */
+static void a_linked_list_in_shared_memory(void **state) {
+    (void)state;
+    enum { NODES = 100 };
+    unsigned tried = 0;
+    for (int mode = STRATA_SHARED_MIRRORED; mode <= STRATA_SHARED_COHERENT; mode++) {
+        strata_buffer *list = NULL, *out = words(device, 2, 0);
+        struct node *nodes = NULL;
+        uint64_t found = 0, expected = 0;
+        if (strata_buffer_create(device,
+                                 STRATA_BUFFER(.bytes = NODES * sizeof *nodes, .kind = STRATA_SHARED,
+                                               .mode = (enum strata_shared_mode)mode),
+                                 &list) != STRATA_OK ||
+            !strata_buffer_get_info(list)->same_pointer) {
+            strata_buffer_destroy(&list);
+            strata_buffer_destroy(&out);
+            continue;
+        }
+        tried++;
+        for (uint64_t round = 0; round < 3; round++) {
+            CHECK(strata_host_begin(queue, strata_all(list), STRATA_MAP_READ_WRITE, (void **)&nodes));
+            for (size_t i = 0; i < NODES; i++) { /* 0, 37, 74, 11, ... in a ring that is cut open */
+                size_t next = (i + 37) % NODES;
+                nodes[i] = (struct node){next ? &nodes[next] : NULL, i * i + round};
+            }
+            expected = walked(nodes);
+            CHECK(strata_host_end(queue, strata_all(list)));
+            CHECK(strata_launch(queue, named("walk"), ONE, STRATA_ARGS(whole(out), whole(list))));
+            CHECK(strata_read(queue, strata_all(out), &found));
+            assert_true(found == expected);
+        }
+        strata_buffer_destroy(&list);
+        strata_buffer_destroy(&out);
+    }
+    if (tried == 0) {
+        print_message("skipped: kernels of this device do not see the host's addresses\n");
+        skip();
+    }
+}
+
+/* Nothing is left behind by a program, a buffer, a launch and its event, or by a launch that is refused. */
+static void ten_thousand_cycles(void **state) {
+    (void)state;
+    int cycles = contract_is_slow(device) ? 1000 : 10000;
+    uint64_t before = 0;
+    for (int i = 0; i < cycles; i++) {
+        strata_buffer *out = NULL;
+        strata_event *event = NULL;
+        CHECK(strata_buffer_create(device, STRATA_BUFFER(.bytes = 64), &out));
+        CHECK(strata_launch_event(queue, named("put"), ONE, STRATA_ARGS(whole(out), u32((uint32_t)i)), &event));
+        if (strata_launch(queue, named("put"), ONE, STRATA_ARGS(whole(out))) != STRATA_INVALID_ARGUMENT)
+            fail_msg("a launch without its value was not refused");
+        if (i % 100 == 0)
+            assert_int_equal(word(queue, out, 0), i);
+        strata_event_destroy(&event);
+        strata_buffer_destroy(&out);
+        if (i == cycles / 2)
+            before = contract_resident_bytes();
+    }
+    CHECK(strata_queue_finish(queue));
+    assert_true(contract_resident_bytes() <= before + (8u << 20));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_right),
@@ -369,6 +451,8 @@ int main(void) {
         cmocka_unit_test(shared_and_device_buffers_take_turns),
         cmocka_unit_test(launches_behind_a_gate_keep_their_order),
         cmocka_unit_test(another_device_is_refused),
+        cmocka_unit_test(a_linked_list_in_shared_memory),
+        cmocka_unit_test(ten_thousand_cycles),
     };
     device = contract_open();
     if (!device)

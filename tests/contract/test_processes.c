@@ -5,12 +5,14 @@
 #include "strata/opencl.h"
 #include "strata/transfer.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PATIENCE_S 20
+#define COUNT_JOB 100
 
 static const char *own_path;
 
@@ -107,6 +109,15 @@ static void test_fork_before_any_use(void **state) {
     assert_int_equal(run_job("fork first", NULL), 0);
 }
 
+static void write_file(const char *folder, const char *name, const char *text) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
 static void test_no_device(void **state) {
     (void)state;
     char folder[] = "/tmp/strata-vendors-XXXXXX", path[64];
@@ -119,13 +130,66 @@ static void test_no_device(void **state) {
     }
     assert_int_equal(outcome, 0);
     snprintf(path, sizeof path, "%s/broken.icd", folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs("libno-such-driver.so.1\n", file);
-    fclose(file);
+    write_file(folder, "broken.icd", "libno-such-driver.so.1\n");
     assert_int_equal(run_job("broken driver", folder), 0);
     unlink(path);
     rmdir(folder);
+}
+
+/* The first line of the first .icd in the folder. */
+static bool read_icd(const char *folder, char *line, int size) {
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+    bool found = false;
+    while (list && !found && (entry = readdir(list)) != NULL) {
+        size_t length = strlen(entry->d_name);
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        FILE *file = length > 4 && strcmp(entry->d_name + length - 4, ".icd") == 0 ? fopen(path, "r") : NULL;
+        found = file && fgets(line, size, file) != NULL;
+        if (file)
+            fclose(file);
+    }
+    if (list)
+        closedir(list);
+    return found;
+}
+
+/* The same driver twice, beside one that does not load, one that is empty and one that is no driver: the same devices.
+ */
+static void test_odd_drivers(void **state) {
+    (void)state;
+    static const char *const names[] = {"first.icd", "second.icd", "missing.icd", "empty.icd", "other.icd"};
+    char folder[] = "/tmp/strata-vendors-XXXXXX", line[512] = "", path[64];
+    const char *vendors = getenv("OCL_ICD_VENDORS");
+    if (!vendors || !read_icd(vendors, line, sizeof line)) {
+        print_message("skipped: no folder of drivers was chosen\n");
+        skip();
+    }
+    assert_non_null(mkdtemp(folder));
+    write_file(folder, names[0], line);
+    write_file(folder, names[1], line);
+    write_file(folder, names[2], "libno-such-driver.so.1\n");
+    write_file(folder, names[3], "");
+    write_file(folder, names[4], "libm.so.6\n");
+    int usual = run_job("count", NULL), odd = run_job("count", folder);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+    assert_true(usual > COUNT_JOB && usual < COUNT_JOB + 50);
+    assert_int_equal(odd, usual);
+}
+
+/* COUNT_JOB and as many as there are devices. */
+static int job_count(void) {
+    strata_device_list *list = NULL;
+    if (strata_device_list_create(&list) != STRATA_OK)
+        return 1;
+    int count = (int)strata_device_list_count(list);
+    strata_device_list_destroy(&list);
+    return COUNT_JOB + count;
 }
 
 static int job_exit(bool terminate) {
@@ -169,6 +233,8 @@ static int do_job(const char *job) {
         return job_exit(job[0] == 't');
     if (strcmp(job, "fork first") == 0)
         return in_child(open_in_child);
+    if (strcmp(job, "count") == 0)
+        return job_count();
     return job_no_device(strcmp(job, "no device") == 0 ? "no .icd file"
                                                        : "libno-such-driver.so.1, which does not load");
 }
@@ -180,6 +246,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_exit_with_everything_alive),
         cmocka_unit_test(test_fork_before_any_use),
         cmocka_unit_test(test_no_device),
+        cmocka_unit_test(test_odd_drivers),
         cmocka_unit_test(test_child_of_a_user),
     };
     own_path = argv[0];
