@@ -40,7 +40,7 @@ FUNCTION void prefetch_next_tile(GLOBAL const uchar *from) {
     (void)from;
 }
 
-/* A processor's prefetcher goes by the place in the code: it follows 16 loads in a loop, and not 256 in a row. */
+/* A tile as straight-line code is no faster on PoCL, and takes 45 times as long to compile on llvmpipe. */
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define NOT_UNROLLED _Pragma("clang loop unroll(disable)")
 #else
