@@ -38,10 +38,10 @@ static const struct strata_quirks rows[] = {
      .reason =
          "CL_MEM_ALLOC_HOST_PTR transfers at the link's full speed (55 GB/s on an H200, pageable 6 to 11). Its "
          "compiler takes PTX, which orders memory for the whole device where OpenCL C 1.2 cannot. Driver "
-         "580.159.04 was seen to crash when a sub-buffer was released, in the tests whose parts of one buffer overlapped from "
-         "different starts. Fills of 4-byte patterns failed there (-9999) in a buffer of 16 GiB and not in one of "
-         "8 GiB, where a pattern's number fits 31 bits: that this is the reason is a guess. tests/device/probe.c "
-         "tries both.",
+         "580.159.04 was seen to crash when a sub-buffer was released, in tests whose parts of one buffer overlapped "
+         "from different starts. Fills of 4-byte patterns failed there (-9999) in a buffer of 16 GiB and not in one of "
+         "8 GiB, where a pattern's number fits 31 bits: that this is the reason is a guess. tests/device/probe.c tries "
+         "both.",
      .device_order = true,
      .pinned_is_pinned = true,
      .parts_clash = true,
