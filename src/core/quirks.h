@@ -14,12 +14,14 @@ struct strata_quirks {
     bool private_zero_is_unknown;    /* answers 0 bytes of private memory for kernels that have some */
     bool local_zero_is_unknown;      /* the same for local memory */
     const char *local_counts_double; /* drivers of this beginning answer twice the local memory of a kernel */
-    bool host_memory_is_device;      /* a CPU device that uses aligned host memory in place, whatever its size */
-    bool slow_vectors;               /* a CPU device that runs work-groups better than wide vectors */
+    uint64_t local_reserve; /* bytes that the runtime takes of a work-group's local memory, and counts as a kernel's */
+    bool host_memory_is_device; /* a CPU device that uses aligned host memory in place, whatever its size */
+    bool slow_vectors;          /* a CPU device that runs work-groups better than wide vectors */
     bool device_order;               /* kernels can order memory for the whole device: see arrive in cl/portable.h */
-    bool pinned_is_pinned;           /* CL_MEM_ALLOC_HOST_PTR was measured to be page-locked */
-    bool parts_clash;                /* no two sub-buffers may overlap from different starts while both live */
-    uint64_t fill_patterns; /* a fill is wrong beyond so many patterns from the buffer's start; 0: at no place */
+    bool pinned_is_pinned;      /* CL_MEM_ALLOC_HOST_PTR was measured to be page-locked */
+    bool arg_info_breaks;       /* -cl-kernel-arg-info makes programs fail that have kernels without arguments */
+    bool parts_end_in_reverse;  /* sub-buffers that overlap are to be released newest first */
+    uint64_t fill_patterns;     /* a fill is wrong beyond so many patterns from the buffer's start; 0: at no place */
 };
 
 /* The row of a platform; a row of all false for the others. Never NULL. */

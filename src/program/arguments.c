@@ -1,4 +1,5 @@
 /* What a launch is given: its grid and its arguments, made and checked. */
+#include "core/quirks.h"
 #include "memory/buffer.h"
 #include "program/program.h"
 
@@ -168,7 +169,8 @@ static enum strata_status check_argument(const strata_device *device, const stra
 /* Local and constant memory of the whole launch against the device's limits, to the byte. */
 static enum strata_status check_totals(const strata_device *device, const strata_kernel *kernel, const strata_arg *args,
                                        size_t count) {
-    uint64_t local = kernel->info.local_bytes == STRATA_UNKNOWN ? 0 : kernel->info.local_bytes, constant = 0;
+    uint64_t own = kernel->info.local_bytes == STRATA_UNKNOWN ? 0 : kernel->info.local_bytes, local = own;
+    uint64_t limit = device->info.local_bytes - strata_quirks_of(device->info.platform)->local_reserve, constant = 0;
     uint32_t constants = 0;
     for (size_t i = 0; i < count; i++) {
         if (args[i].type == STRATA_ARG_LOCAL && !strata_add(local, args[i].bytes, &local))
@@ -179,11 +181,11 @@ static enum strata_status check_totals(const strata_device *device, const strata
                 constant = UINT64_MAX;
         }
     }
-    if (local > device->info.local_bytes)
+    if (local > limit)
         return strata_fail(STRATA_TOO_LARGE,
                            "Kernel '%s' would use %" PRIu64 " bytes of local memory (%" PRIu64
-                           " of them its own), but device '%s' has %" PRIu64 " per work-group.",
-                           kernel->info.name, local, kernel->info.local_bytes, device->name, device->info.local_bytes);
+                           " of them its own), but device '%s' has %" PRIu64 " per work-group for it.",
+                           kernel->info.name, local, own, device->name, limit);
     if (constant > device->info.constant_bytes)
         return strata_fail(STRATA_TOO_LARGE,
                            "Kernel '%s' would use %" PRIu64 " bytes of constant memory, but device '%s' has %" PRIu64

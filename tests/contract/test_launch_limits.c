@@ -1,6 +1,8 @@
 /* The limits of a launch, to the byte and the work-item: local and constant memory, local sizes, extents. */
 #include "launching.h"
 
+#include "core/quirks.h"
+
 static strata_device *device;
 static strata_queue *queue;
 static const struct strata_device_info *about;
@@ -42,7 +44,7 @@ static strata_arg u32(uint32_t value) {
 static void local_memory_to_the_byte(void **state) {
     (void)state;
     strata_buffer *out = words(device, 1, 0);
-    uint64_t limit = about->local_bytes;
+    uint64_t limit = about->local_bytes - strata_quirks_of(about->platform)->local_reserve;
     CHECK(strata_launch(queue, named("room"), ONE,
                         STRATA_ARGS(whole(out), strata_arg_local(1), strata_arg_local(limit - 16))));
     assert_int_equal(word(queue, out, 0), 3);

@@ -58,7 +58,7 @@ configure() {
 step configure configure
 step build ninja -C "$build"
 export STRATA_DEVICE=$device
-step contract meson test -C "$build" --suite contract --suite unit --print-errorlogs --timeout-multiplier 0.4
+step contract meson test -C "$build" --suite contract --suite unit --print-errorlogs --timeout-multiplier 0.3
 lines=60 step info "$build/strata" info
 lines=80 step bench timeout 200 "$build/strata" bench --json "$results/bench.json"
 

@@ -245,7 +245,7 @@ static void release_mem(struct strata_cl_buffer *buffer) {
     const struct strata_cl_calls *cl = buffer->device->cl;
     if (!buffer->id)
         return;
-    strata_cl_parts_release(buffer);
+    strata_cl_parts_leave_buffer(buffer);
     if (buffer->lifelong_map) {
         cl->EnqueueUnmapMemObject(buffer->device->service, buffer->id, buffer->lifelong_map, 0, NULL, NULL);
         cl->Finish(buffer->device->service);
@@ -260,7 +260,6 @@ static void destroy(struct strata_native_buffer *native) {
     release_mem(buffer);
     free_allocation(buffer);
     strata_host_release(&buffer->device->hooks, buffer->host_block);
-    pthread_mutex_destroy(&buffer->lock);
     strata_host_release(&buffer->device->hooks, buffer);
 }
 
@@ -272,7 +271,6 @@ static enum strata_status create(struct strata_native_device *native, const stru
         return strata_fail_host_memory(sizeof *buffer, "a buffer");
     buffer->device = device;
     buffer->bytes = desc->bytes;
-    pthread_mutex_init(&buffer->lock, NULL);
     enum strata_status status;
     if (desc->kind == STRATA_DEVICE)
         status = create_device_memory(buffer, desc, facts);

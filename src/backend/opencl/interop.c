@@ -187,7 +187,7 @@ static enum strata_status adopt_mem(strata_device *device, cl_mem mem, const str
     buffer->flags = facts->flags;
     buffer->parent = facts->parent;
     buffer->parent_offset = facts->offset;
-    pthread_mutex_init(&buffer->lock, NULL);
+    buffer->wrapped = true;
     cl_device->cl->RetainMemObject(mem);
     struct strata_buffer_desc desc = {.size = sizeof desc,
                                       .bytes = facts->bytes,

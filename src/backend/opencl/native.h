@@ -29,10 +29,11 @@ struct strata_cl_device {
     bool amd_queries;               /* cl_amd_device_attribute_query */
     bool local_counts_double;       /* its driver is one of the quirk's */
     char name[128];
-    cl_command_queue service;       /* for the maps that pinned memory keeps for life; made when first needed */
-    struct strata_cl_queue *queues; /* all of them */
-    pthread_mutex_t lock;           /* for `service` and `queues` */
-    pthread_mutex_t parts_lock;     /* from taking a launch's parts to letting go of them, where parts clash */
+    cl_command_queue service;             /* for the maps that pinned memory keeps for life; made when first needed */
+    struct strata_cl_queue *queues;       /* all of them */
+    struct strata_cl_parts *shared_parts; /* of wrapped buffers */
+    pthread_mutex_t lock;                 /* for `service`, `queues` and `shared_parts` */
+    pthread_mutex_t parts_lock;           /* from taking a launch's parts to letting go of them: parts_end_in_reverse */
 };
 
 struct strata_cl_queue {
@@ -51,10 +52,21 @@ enum strata_cl_storage { STRATA_CL_MEM, STRATA_CL_SVM, STRATA_CL_USM };
 
 /* A part of a buffer as kernels take it, kept because creating one costs a call. */
 struct strata_cl_part {
-    uint64_t offset, bytes;
+    uint64_t offset, bytes; /* in the whole cl_mem */
+    cl_mem_flags access;
     cl_mem id;
 };
 #define STRATA_CL_PARTS 64
+
+/* The parts of one cl_mem that is no part itself, the oldest first, for all buffers over it. */
+struct strata_cl_parts {
+    cl_mem root;
+    unsigned users; /* under the device's lock */
+    struct strata_cl_parts *next_shared;
+    pthread_mutex_t lock; /* for what follows */
+    unsigned count, next;
+    struct strata_cl_part part[STRATA_CL_PARTS];
+};
 
 struct strata_cl_buffer {
     struct strata_cl_device *device;
@@ -68,11 +80,9 @@ struct strata_cl_buffer {
     void *host_block;   /* memory of strata's that the cl_mem uses; goes after it */
     cl_mem parent;      /* wrapped from a part: its parts are cut from the whole (OpenCL 3.0, 5.2.1) */
     uint64_t parent_offset;
-    bool wait_destructor; /* the caller's or strata's host memory is under it */
-
-    pthread_mutex_t lock; /* for the parts */
-    struct strata_cl_part parts[STRATA_CL_PARTS];
-    unsigned part_count, next_part;
+    bool wrapped;                  /* the caller's cl_mem */
+    bool wait_destructor;          /* the caller's or strata's host memory is under it */
+    struct strata_cl_parts *parts; /* made with the first one; under the device's lock */
 };
 
 struct strata_cl_program {
@@ -139,17 +149,15 @@ enum strata_status strata_cl_enqueued(struct strata_cl_queue *queue, cl_int code
 bool strata_cl_has_word(const char *list, const char *word);
 
 /* Around everything that is done with parts for one launch. */
-void strata_cl_parts_enter(struct strata_cl_device *device);
+void strata_cl_parts_enter(struct strata_cl_device *device, const struct strata_native_argument *arguments,
+                           size_t count);
 void strata_cl_parts_leave(struct strata_cl_device *device);
 
-/* The cl_mem of argument `index` of a launch on the queue, which the caller releases: the buffer, or a part of it, or
- * where the runtime cannot have that part beside those of the arguments before, a copy of it, since what overlaps is
- * only read. */
-enum strata_status strata_cl_part_take(struct strata_cl_queue *queue, const struct strata_native_argument *arguments,
-                                       size_t index, cl_mem *part);
+/* The cl_mem of a slice with storage STRATA_CL_MEM, which the caller releases: the buffer, or a part of it. */
+enum strata_status strata_cl_part_take(const struct strata_native_argument *argument, cl_mem *part);
 
-/* Before the buffer's own cl_mem goes. */
-void strata_cl_parts_release(struct strata_cl_buffer *buffer);
+/* Before the buffer's own cl_mem goes; no command uses it any more. */
+void strata_cl_parts_leave_buffer(struct strata_cl_buffer *buffer);
 
 extern const struct strata_backend_device strata_cl_device_table;
 extern const struct strata_backend_queue strata_cl_queue_table;

@@ -1,24 +1,79 @@
-/* Parts of buffers as kernels take them: sub-buffers, made when first needed and kept with the buffer. */
+/* Parts of buffers as kernels take them: sub-buffers, made when first needed and kept as long as a buffer is there.
+ *
+ * NVIDIA's runtime crashes when a part is released before another that was made later and overlaps it, once kernels
+ * have used both (tests/device/probe.c). With the quirk parts_end_in_reverse, parts go from the newest to the oldest,
+ * all of one cl_mem at once, when no command needs them any more. */
 #include "backend/opencl/native.h"
 
 static struct strata_cl_buffer *buffer_of(struct strata_native_buffer *buffer) {
     return (struct strata_cl_buffer *)buffer;
 }
 
-void strata_cl_parts_enter(struct strata_cl_device *device) {
-    if (device->quirks->parts_clash)
-        pthread_mutex_lock(&device->parts_lock);
+static cl_mem root_of(const struct strata_cl_buffer *buffer) {
+    return buffer->parent ? buffer->parent : buffer->id;
 }
 
-void strata_cl_parts_leave(struct strata_cl_device *device) {
-    if (device->quirks->parts_clash)
-        pthread_mutex_unlock(&device->parts_lock);
+/* Under the device's lock: the parts of the caller's cl_mem, which another buffer may be over, too. */
+static struct strata_cl_parts *find_shared(const struct strata_cl_buffer *buffer) {
+    struct strata_cl_parts *parts = buffer->wrapped ? buffer->device->shared_parts : NULL;
+    while (parts && parts->root != root_of(buffer))
+        parts = parts->next_shared;
+    return parts;
 }
 
-void strata_cl_parts_release(struct strata_cl_buffer *buffer) {
-    for (unsigned i = 0; i < buffer->part_count; i++)
-        buffer->device->cl->ReleaseMemObject(buffer->parts[i].id);
-    buffer->part_count = 0;
+static struct strata_cl_parts *create_parts(const struct strata_cl_buffer *buffer) {
+    struct strata_cl_device *device = buffer->device;
+    struct strata_cl_parts *parts = strata_host_allocate(&device->hooks, sizeof *parts);
+    if (!parts)
+        return NULL;
+    parts->root = root_of(buffer);
+    pthread_mutex_init(&parts->lock, NULL);
+    if (buffer->wrapped) {
+        parts->next_shared = device->shared_parts;
+        device->shared_parts = parts;
+    }
+    return parts;
+}
+
+/* NULL: no host memory. */
+static struct strata_cl_parts *parts_of(struct strata_cl_buffer *buffer) {
+    pthread_mutex_lock(&buffer->device->lock);
+    if (!buffer->parts) {
+        buffer->parts = find_shared(buffer);
+        if (!buffer->parts)
+            buffer->parts = create_parts(buffer);
+        if (buffer->parts)
+            buffer->parts->users++;
+    }
+    struct strata_cl_parts *parts = buffer->parts;
+    pthread_mutex_unlock(&buffer->device->lock);
+    return parts;
+}
+
+static void release_all(struct strata_cl_device *device, struct strata_cl_parts *parts) {
+    while (parts->count)
+        device->cl->ReleaseMemObject(parts->part[--parts->count].id);
+}
+
+void strata_cl_parts_leave_buffer(struct strata_cl_buffer *buffer) {
+    struct strata_cl_device *device = buffer->device;
+    struct strata_cl_parts *parts = buffer->parts;
+    if (!parts)
+        return;
+    pthread_mutex_lock(&device->lock);
+    bool last = --parts->users == 0;
+    struct strata_cl_parts **place = &device->shared_parts;
+    while (last && *place && *place != parts)
+        place = &(*place)->next_shared;
+    if (last && *place)
+        *place = parts->next_shared;
+    pthread_mutex_unlock(&device->lock);
+    buffer->parts = NULL;
+    if (!last)
+        return;
+    release_all(device, parts);
+    pthread_mutex_destroy(&parts->lock);
+    strata_host_release(&device->hooks, parts);
 }
 
 /* Waits for everything that was put in any queue, so that no command holds a part. */
@@ -29,115 +84,91 @@ static void drain(struct strata_cl_device *device) {
     pthread_mutex_unlock(&device->lock);
 }
 
-static bool clashes(uint64_t offset, uint64_t bytes, uint64_t other_offset, uint64_t other_bytes) {
-    return offset != other_offset && offset < other_offset + other_bytes && other_offset < offset + bytes;
+static bool is_part(const struct strata_native_argument *argument) {
+    const struct strata_cl_buffer *buffer = (const struct strata_cl_buffer *)argument->buffer;
+    return argument->type == STRATA_ARG_SLICE && buffer && buffer->storage == STRATA_CL_MEM &&
+           (argument->offset != 0 || argument->bytes != buffer->bytes);
 }
 
-static bool clashes_with_kept(const struct strata_cl_buffer *buffer, uint64_t offset, uint64_t bytes) {
-    for (unsigned i = 0; i < buffer->part_count; i++)
-        if (clashes(offset, bytes, buffer->parts[i].offset, buffer->parts[i].bytes))
-            return true;
-    return false;
+void strata_cl_parts_enter(struct strata_cl_device *device, const struct strata_native_argument *arguments,
+                           size_t count) {
+    if (!device->quirks->parts_end_in_reverse)
+        return;
+    pthread_mutex_lock(&device->parts_lock);
+    for (size_t i = 0; i < count; i++) {
+        struct strata_cl_parts *parts = is_part(&arguments[i]) ? parts_of(buffer_of(arguments[i].buffer)) : NULL;
+        if (parts && parts->count + count > STRATA_CL_PARTS && parts->count) {
+            drain(device);
+            release_all(device, parts);
+        }
+    }
 }
 
-static bool is_whole(const struct strata_cl_buffer *buffer, const struct strata_native_argument *argument) {
-    return argument->offset == 0 && argument->bytes == buffer->bytes;
+void strata_cl_parts_leave(struct strata_cl_device *device) {
+    if (device->quirks->parts_end_in_reverse)
+        pthread_mutex_unlock(&device->parts_lock);
 }
 
-static bool clashes_with_taken(const struct strata_native_argument *arguments, size_t index) {
-    const struct strata_native_argument *mine = &arguments[index];
-    for (size_t i = 0; i < index; i++)
-        if (arguments[i].type == STRATA_ARG_SLICE && arguments[i].buffer == mine->buffer &&
-            !is_whole(buffer_of(mine->buffer), &arguments[i]) &&
-            clashes(mine->offset, mine->bytes, arguments[i].offset, arguments[i].bytes))
-            return true;
-    return false;
-}
-
-/* Under the buffer's lock. A replaced part may be an argument of queued work, which the runtime holds on to until it is
+/* Under the set's lock. A replaced part may be an argument of queued work, which the runtime holds on to until it is
  * done (OpenCL 3.0, 5.2.1). */
-static void keep(struct strata_cl_buffer *buffer, struct strata_cl_part part) {
-    unsigned place = buffer->part_count;
+static void keep(struct strata_cl_device *device, struct strata_cl_parts *parts, struct strata_cl_part part) {
+    unsigned place = parts->count;
     if (place == STRATA_CL_PARTS) {
-        place = buffer->next_part++ % STRATA_CL_PARTS;
-        buffer->device->cl->ReleaseMemObject(buffer->parts[place].id);
+        place = parts->next++ % STRATA_CL_PARTS;
+        device->cl->ReleaseMemObject(parts->part[place].id);
     } else {
-        buffer->part_count++;
+        parts->count++;
     }
-    buffer->parts[place] = part;
+    parts->part[place] = part;
 }
 
-/* Under the buffer's lock. */
-static enum strata_status make(struct strata_cl_buffer *buffer, uint64_t offset, uint64_t bytes, cl_mem *result) {
-    struct strata_cl_device *device = buffer->device;
-    cl_mem_flags access = buffer->flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
-    cl_buffer_region region = {(size_t)(buffer->parent_offset + offset), (size_t)bytes};
+/* Under the set's lock; `part` has no id yet. */
+static enum strata_status make(struct strata_cl_device *device, struct strata_cl_parts *parts,
+                               struct strata_cl_part *part) {
+    if (device->quirks->parts_end_in_reverse && parts->count == STRATA_CL_PARTS)
+        return strata_fail(STRATA_UNSUPPORTED, "Device '%s' takes at most %d slices of one buffer in a launch.",
+                           device->name, STRATA_CL_PARTS);
+    cl_buffer_region region = {(size_t)part->offset, (size_t)part->bytes};
     cl_int code = CL_SUCCESS;
-    if (device->quirks->parts_clash && buffer->parent && offset > 0)
-        return strata_fail(
-            STRATA_UNSUPPORTED,
-            "The runtime of device '%s' cannot have a part of a cl_mem that is itself a part, unless both "
-            "start together; wrap the whole cl_mem and take the slice of that.",
-            device->name);
-    if (device->quirks->parts_clash &&
-        (buffer->part_count == STRATA_CL_PARTS || clashes_with_kept(buffer, offset, bytes))) {
-        drain(device);
-        strata_cl_parts_release(buffer);
-    }
-    *result = device->cl->CreateSubBuffer(buffer->parent ? buffer->parent : buffer->id, access,
-                                          CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    part->id = device->cl->CreateSubBuffer(parts->root, part->access, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
     if (code != CL_SUCCESS)
         return strata_cl_fail(device, code, "make a part of a buffer a kernel argument");
-    keep(buffer, (struct strata_cl_part){offset, bytes, *result});
+    keep(device, parts, *part);
     return STRATA_OK;
 }
 
-/* Under the buffer's lock. */
-static cl_mem find(const struct strata_cl_buffer *buffer, uint64_t offset, uint64_t bytes) {
-    for (unsigned i = 0; i < buffer->part_count; i++)
-        if (buffer->parts[i].offset == offset && buffer->parts[i].bytes == bytes)
-            return buffer->parts[i].id;
+/* Under the set's lock. */
+static cl_mem find(const struct strata_cl_parts *parts, const struct strata_cl_part *part) {
+    for (unsigned i = 0; i < parts->count; i++)
+        if (parts->part[i].offset == part->offset && parts->part[i].bytes == part->bytes &&
+            parts->part[i].access == part->access)
+            return parts->part[i].id;
     return NULL;
 }
 
-/* Memory with the bytes that the part has when the launch begins. */
-static enum strata_status copy(struct strata_cl_queue *queue, struct strata_cl_buffer *buffer, uint64_t offset,
-                               uint64_t bytes, cl_mem *result) {
-    struct strata_cl_device *device = queue->device;
-    cl_int code = CL_SUCCESS;
-    cl_mem made = device->cl->CreateBuffer(device->context, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
-    if (code != CL_SUCCESS)
-        return strata_cl_fail(device, code, "create a copy of a slice that overlaps another argument's");
-    code = device->cl->EnqueueCopyBuffer(queue->id, buffer->id, made, (size_t)offset, 0, (size_t)bytes, 0, NULL, NULL);
-    enum strata_status status = strata_cl_enqueued(queue, code, "copy a slice", NULL, NULL);
-    if (status != STRATA_OK)
-        device->cl->ReleaseMemObject(made);
-    else
-        *result = made;
-    return status;
-}
-
-enum strata_status strata_cl_part_take(struct strata_cl_queue *queue, const struct strata_native_argument *arguments,
-                                       size_t index, cl_mem *part) {
-    const struct strata_native_argument *argument = &arguments[index];
+enum strata_status strata_cl_part_take(const struct strata_native_argument *argument, cl_mem *result) {
     struct strata_cl_buffer *buffer = buffer_of(argument->buffer);
-    const struct strata_cl_calls *cl = buffer->device->cl;
-    if (is_whole(buffer, argument)) {
-        *part = buffer->id;
-        cl->RetainMemObject(*part);
+    struct strata_cl_device *device = buffer->device;
+    if (!is_part(argument)) {
+        *result = buffer->id;
+        device->cl->RetainMemObject(*result);
         return STRATA_OK;
     }
-    if (buffer->device->quirks->parts_clash && clashes_with_taken(arguments, index))
-        return copy(queue, buffer, argument->offset, argument->bytes, part);
+    struct strata_cl_parts *parts = parts_of(buffer);
+    if (!parts)
+        return strata_fail_host_memory(sizeof *parts, "the parts of a buffer");
+    struct strata_cl_part part = {.offset = buffer->parent_offset + argument->offset,
+                                  .bytes = argument->bytes,
+                                  .access = buffer->flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)};
     enum strata_status status = STRATA_OK;
-    pthread_mutex_lock(&buffer->lock);
-    cl_mem found = find(buffer, argument->offset, argument->bytes);
-    if (!found)
-        status = make(buffer, argument->offset, argument->bytes, &found);
+    pthread_mutex_lock(&parts->lock);
+    part.id = find(parts, &part);
+    if (!part.id)
+        status = make(device, parts, &part);
     if (status == STRATA_OK) {
-        cl->RetainMemObject(found); /* another thread may replace the part at once */
-        *part = found;
+        device->cl->RetainMemObject(part.id); /* another thread may replace the part at once */
+        *result = part.id;
     }
-    pthread_mutex_unlock(&buffer->lock);
+    pthread_mutex_unlock(&parts->lock);
     return status;
 }

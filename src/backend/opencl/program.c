@@ -42,21 +42,30 @@ static enum strata_status wrap(struct strata_cl_device *device, cl_program id, s
     return STRATA_OK;
 }
 
+/* One attempt. `id` is a program whenever one could be made, built or not. */
+static cl_int build_once(struct strata_cl_device *device, const char *source, size_t length, const char *options,
+                         cl_program *id) {
+    cl_int code = CL_SUCCESS;
+    *id = device->cl->CreateProgramWithSource(device->context, 1, &source, &length, &code);
+    return code == CL_SUCCESS ? device->cl->BuildProgram(*id, 1, &device->id, options, NULL, NULL) : code;
+}
+
 static enum strata_status build(struct strata_native_device *native, const char *source, size_t length,
                                 const char *options, const char *name, struct strata_native_program **result) {
     struct strata_cl_device *device = (struct strata_cl_device *)native;
-    cl_int code = CL_SUCCESS;
-    cl_program id = device->cl->CreateProgramWithSource(device->context, 1, &source, &length, &code);
-    if (code != CL_SUCCESS)
-        return strata_cl_fail(device, code, "take a program's source");
+    cl_program id = NULL;
     struct strata_text all = {.hooks = &device->hooks};
     strata_text_printf(&all, "-cl-kernel-arg-info %s", options);
-    if (all.failed) {
-        device->cl->ReleaseProgram(id);
+    if (all.failed)
         return strata_fail_host_memory(strlen(options) + 32, "build options");
-    }
-    code = device->cl->BuildProgram(id, 1, &device->id, all.data, NULL, NULL);
+    cl_int code = build_once(device, source, length, all.data, &id);
     strata_text_release(&all);
+    if (code == CL_BUILD_PROGRAM_FAILURE && device->quirks->arg_info_breaks) {
+        device->cl->ReleaseProgram(id);
+        code = build_once(device, source, length, options, &id);
+    }
+    if (!id)
+        return strata_cl_fail(device, code, "take a program's source");
     if (code == CL_SUCCESS)
         return wrap(device, id, result);
     enum strata_status status = strata_cl_status(code);
@@ -175,6 +184,9 @@ static void describe_kernel(struct strata_cl_kernel *kernel, struct strata_nativ
     facts->private_bytes = group_figure(kernel, CL_KERNEL_PRIVATE_MEM_SIZE, false);
     if (facts->local_bytes != STRATA_UNKNOWN && device->local_counts_double)
         facts->local_bytes /= 2;
+    if (facts->local_bytes != STRATA_UNKNOWN && device->quirks->local_reserve)
+        facts->local_bytes -=
+            facts->local_bytes > device->quirks->local_reserve ? device->quirks->local_reserve : facts->local_bytes;
     if (facts->local_bytes == 0 && device->quirks->local_zero_is_unknown)
         facts->local_bytes = STRATA_UNKNOWN;
     if (facts->private_bytes == 0 && device->quirks->private_zero_is_unknown)
@@ -357,13 +369,12 @@ static cl_int set_argument(const struct strata_cl_device *device, struct strata_
 #define USUAL_ARGUMENTS 16
 
 /* The cl_mem of every slice, each to be released. */
-static enum strata_status collect_parts(struct strata_cl_queue *queue, const struct strata_native_argument *arguments,
-                                        size_t count, cl_mem *parts) {
+static enum strata_status collect_parts(const struct strata_native_argument *arguments, size_t count, cl_mem *parts) {
     enum strata_status status = STRATA_OK;
     for (size_t i = 0; i < count && status == STRATA_OK; i++) {
         const struct strata_cl_buffer *buffer = (const struct strata_cl_buffer *)arguments[i].buffer;
         if (arguments[i].type == STRATA_ARG_SLICE && buffer && buffer->storage == STRATA_CL_MEM)
-            status = strata_cl_part_take(queue, arguments, i, &parts[i]);
+            status = strata_cl_part_take(&arguments[i], &parts[i]);
     }
     return status;
 }
@@ -405,8 +416,8 @@ static enum strata_status launch(struct strata_native_queue *native, struct stra
     cl_mem usual[USUAL_ARGUMENTS] = {0}, *parts = usual;
     if (count > USUAL_ARGUMENTS && !(parts = strata_host_allocate(&device->hooks, count * sizeof *parts)))
         return strata_fail_host_memory(count * sizeof *parts, "a launch's arguments");
-    strata_cl_parts_enter(device);
-    enum strata_status status = collect_parts(queue, arguments, count, parts);
+    strata_cl_parts_enter(device, arguments, count);
+    enum strata_status status = collect_parts(arguments, count, parts);
     if (status == STRATA_OK)
         status = set_and_enqueue(queue, kernel_of(kernel), grid, arguments, count, parts, done);
     for (size_t i = 0; i < count; i++)
