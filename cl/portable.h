@@ -38,11 +38,8 @@ FUNCTION uint local_count(void) {
 FUNCTION ulong global_index(void) {
     return (ulong)blockIdx.x * blockDim.x + threadIdx.x;
 }
-FUNCTION uint arrive(uint *counter) {
-    __threadfence();
-    uint before = atomicAdd(counter, 1u);
-    __threadfence();
-    return before;
+FUNCTION uint take_ticket(uint *counter) {
+    return atomicAdd(counter, 1u);
 }
 
 FUNCTION float float_of_bits(uint bits) {
@@ -89,15 +86,10 @@ FUNCTION uint local_count(void) {
 FUNCTION ulong global_index(void) {
     return (ulong)get_global_id(0);
 }
-#ifdef __NV_CL_C_VERSION
-/* Counts up, and answers what was there. What this work-item wrote before is seen by whoever counts later, over the
- * whole device: PTX orders memory so, where OpenCL C 1.2 does it within a work-group only. */
-FUNCTION uint arrive(__global uint *counter) {
-    uint before;
-    __asm__ volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
-    return before;
+/* Counts up, and answers what was there. */
+FUNCTION uint take_ticket(__global uint *counter) {
+    return atomic_inc((volatile __global uint *)counter);
 }
-#endif
 
 FUNCTION float float_of_bits(uint bits) {
     return as_float(bits);

@@ -6,7 +6,7 @@
  *   GROUP (1)  one work-group per tile, for GPUs: neighbouring work-items read neighbouring 16 bytes, four loads in
  *              flight, the 256 lanes folded in local memory. Any local size works: work-items loop over the lanes.
  *   ITEM (2)   a work-group of one work-item takes many tiles one after the other, for CPU devices.
- * GROUP adds kernels for groups that take several tiles, and REDUCE_FUSED with it one that does all in one launch.
+ * GROUP adds kernels whose groups take several tiles, and with REDUCE_FUSED one that does all in one launch.
  * Never built with a fast-math option; the contraction of a * b + c is off. */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -147,9 +147,8 @@ KERNEL void reduce_records(GLOBAL uchar *scratch, ulong from_region, ulong count
 }
 
 #if REDUCE_FORM == FORM_GROUP
-#include "reduce_spans.h"
-#endif
-
+#include "reduce_columns.h"
 #ifdef REDUCE_FUSED
 #include "reduce_fused.h"
+#endif
 #endif

@@ -95,34 +95,21 @@ FUNCTION void store_record(GLOBAL uchar *region, ulong capacity, ulong index, re
 #endif
 }
 
-/* Record `index` of a region of `count`, or the identity behind its end. */
+/* Record `index` of a region of `count`, or the identity behind its end; written by an earlier launch. */
+FUNCTION reduce_record settled_record(GLOBAL const uchar *region, ulong index, ulong count) {
+    GLOBAL const record_value *values = (GLOBAL const record_value *)region;
 #if IS_PAIRED || IS_ARG
-#define RECORD_FUNCTION(name, QUALIFIER)                                                                               \
-    FUNCTION reduce_record name(GLOBAL const uchar *region, ulong index, ulong count) {                                \
-        GLOBAL const QUALIFIER record_value *values = (GLOBAL const QUALIFIER record_value *)region;                   \
-        GLOBAL const QUALIFIER record_value *companions =                                                              \
-            (GLOBAL const QUALIFIER record_value *)(region + 8 * count);                                               \
-        reduce_record record = identity_record();                                                                      \
-        if (index < count) {                                                                                           \
-            record.x = values[index];                                                                                  \
-            record.y = companions[index];                                                                              \
-        }                                                                                                              \
-        return record;                                                                                                 \
+    GLOBAL const record_value *companions = (GLOBAL const record_value *)(region + 8 * count);
+    reduce_record record = identity_record();
+    if (index < count) {
+        record.x = values[index];
+        record.y = companions[index];
     }
+    return record;
 #else
-#define RECORD_FUNCTION(name, QUALIFIER)                                                                               \
-    FUNCTION reduce_record name(GLOBAL const uchar *region, ulong index, ulong count) {                                \
-        GLOBAL const QUALIFIER record_value *values = (GLOBAL const QUALIFIER record_value *)region;                   \
-        return index < count ? values[index] : IDENTITY;                                                               \
-    }
+    return index < count ? values[index] : IDENTITY;
 #endif
-
-/* Written by an earlier launch; and with REDUCE_FUSED by other groups of the same one, past the caches that they do not
- * share. */
-RECORD_FUNCTION(settled_record, )
-#ifdef REDUCE_FUSED
-RECORD_FUNCTION(fresh_record, volatile)
-#endif
+}
 
 /* One lane's record of a tile of records; `count` records there are in all. */
 FUNCTION reduce_record record_lane(GLOBAL const uchar *region, ulong tile, uint lane, ulong count) {

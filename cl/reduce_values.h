@@ -166,6 +166,12 @@ typedef reduce_value reduce_record;
 typedef reduce_value record_value;
 #endif
 
+#if (IS_ORDERED && REDUCE_TYPE == TYPE_F32) || (!IS_ARITHMETIC && !IS_ARG && ELEMENT_BYTES == 4)
+#define RECORD_VALUE_BYTES 4
+#else
+#define RECORD_VALUE_BYTES 8
+#endif
+
 /* An index below any tile's count is lower than this, and so is any in memory. */
 #define NO_INDEX 0x7fffffff
 #if IS_ARG
@@ -173,6 +179,29 @@ typedef reduce_value record_value;
 #else
 #define NO_COMPANION 0
 #endif
+
+/* In the low RECORD_VALUE_BYTES. */
+FUNCTION ulong bits_of_record_value(record_value value) {
+#if IS_ORDERED
+    return BITS_OF_VALUE(value);
+#elif RECORD_VALUE_BYTES == 4
+    return (uint)value;
+#else
+    return (ulong)value;
+#endif
+}
+
+FUNCTION record_value record_value_of_bits(ulong bits) {
+#if IS_ORDERED && REDUCE_TYPE == TYPE_F32
+    return float_of_bits((uint)bits);
+#elif IS_ORDERED
+    return double_of_bits(bits);
+#elif RECORD_VALUE_BYTES == 4
+    return (record_value)(uint)bits;
+#else
+    return (record_value)bits;
+#endif
+}
 
 FUNCTION reduce_leaf identity_leaf(void) {
 #if IS_ARG

@@ -39,7 +39,7 @@ static const struct strata_quirks rows[] = {
          "overlaps it, after kernels have used both; fills at the wrong place when a pattern's number is 2^31 or more; "
          "and hands the assembler text that it refuses for a kernel without arguments under -cl-kernel-arg-info. "
          "tests/device/probe.c tries all three.",
-     .device_order = true,
+     .groups_wait = true,
      .pinned_is_pinned = true,
      .local_reserve = 4,
      .parts_end_in_reverse = true,

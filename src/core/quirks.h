@@ -17,7 +17,7 @@ struct strata_quirks {
     uint64_t local_reserve; /* bytes that the runtime takes of a work-group's local memory, and counts as a kernel's */
     bool host_memory_is_device; /* a CPU device that uses aligned host memory in place, whatever its size */
     bool slow_vectors;          /* a CPU device that runs work-groups better than wide vectors */
-    bool device_order;               /* kernels can order memory for the whole device: see arrive in cl/portable.h */
+    bool groups_wait;           /* groups that have begun go on, and see what others write: cl/reduce_fused.h */
     bool pinned_is_pinned;      /* CL_MEM_ALLOC_HOST_PTR was measured to be page-locked */
     bool arg_info_breaks;       /* -cl-kernel-arg-info makes programs fail that have kernels without arguments */
     bool parts_end_in_reverse;  /* sub-buffers that overlap are to be released newest first */

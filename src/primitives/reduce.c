@@ -6,6 +6,8 @@
 #include "primitives/state.h"
 #include "strata/transfer.h"
 
+#include <string.h>
+
 void strata_reduce_desc_init(struct strata_reduce_desc *desc) {
     *desc = (struct strata_reduce_desc){.size = sizeof *desc};
 }
@@ -42,10 +44,7 @@ static enum strata_status put(strata_queue *queue, const struct strata_reduce_de
                                          .type = desc->type,
                                          .plan = strata_reduce_plan_make(desc->input.bytes / bytes, bytes),
                                          .result = result};
-    enum strata_status status = STRATA_OK;
-    if (reduction.plan.scratch_bytes)
-        status = strata_primitives_scratch(queue, reduction.plan.scratch_bytes, &reduction.scratch);
-    return status == STRATA_OK ? strata_reduce_put(queue, &reduction, desc->input) : status;
+    return strata_reduce_put(queue, &reduction, desc->input);
 }
 
 /* Reads a result that the commands so far leave in the queue's own place; the event is behind the read. */
@@ -77,13 +76,19 @@ enum strata_status strata_reduce(strata_queue *queue, const struct strata_reduce
     status = strata_primitives_enter(queue->device);
     if (status != STRATA_OK)
         return status;
+    void *landing = strata_primitives_landing(queue->device);
     status = strata_primitives_result(queue, &place);
     if (status == STRATA_OK)
         status = put(queue, &desc, strata_sub(strata_all(place), 0, bytes));
     if (status == STRATA_OK)
-        status = read_result(queue, place, bytes, result, &event);
+        status = read_result(queue, place, bytes, landing ? landing : result, &event);
     strata_primitives_leave(queue->device);
-    return wait_for(status, event);
+    status = wait_for(status, event);
+    if (landing && status == STRATA_OK)
+        memcpy(result, landing, bytes);
+    if (landing)
+        strata_primitives_landed(queue->device, landing);
+    return status;
 }
 
 static enum strata_status put_nothing(strata_queue *queue, const struct strata_reduce_desc *desc, strata_slice result,

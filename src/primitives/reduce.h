@@ -29,8 +29,9 @@ struct strata_reduction {
 enum strata_status strata_reduce_put_tiles(strata_queue *queue, const struct strata_reduction *reduction,
                                            strata_slice piece, uint64_t base_tile);
 
-/* Puts the whole reduction of one slice into the queue, in as few launches as the device and the size allow. */
-enum strata_status strata_reduce_put(strata_queue *queue, const struct strata_reduction *reduction, strata_slice input);
+/* Puts the whole reduction of one slice into the queue, in as few launches as the device and the size allow; takes the
+ * queue's scratch where there is more than one. */
+enum strata_status strata_reduce_put(strata_queue *queue, struct strata_reduction *reduction, strata_slice input);
 
 /* Puts the levels above the tiles into the queue. */
 enum strata_status strata_reduce_put_levels(strata_queue *queue, const struct strata_reduction *reduction);

@@ -17,10 +17,6 @@
 #define LEAST_TILES_PER_ITEM 16
 #define ITEMS_PER_UNIT 16
 
-/* A count in every group costs more than a launch saves when the groups are more than one wave: measured on an H200,
- * 256 tiles 19.6 us fused and 22.8 us in two launches, 65,536 tiles 365 and 291 us. */
-#define MOST_FUSED_TILES 512
-
 /* GROUP: a work-group of up to 256 work-items per tile. ITEM: one work-item takes tile after tile, for CPU devices,
  * whose barriers are slow. The two give the same bits. */
 enum form { FORM_GROUP = 1, FORM_ITEM = 2 };
@@ -48,20 +44,13 @@ static unsigned useful_alignment(const strata_device *device, enum strata_type t
     return alignment < MOST_ALIGNMENT || form_of(device) == FORM_ITEM ? element : MOST_ALIGNMENT;
 }
 
-enum kernel {
-    KERNEL_TILES,
-    KERNEL_RECORDS,
-    KERNEL_COLUMNS,
-    KERNEL_SPANS,
-    KERNEL_FINISH_COLUMNS,
-    KERNEL_FINISH_SPANS,
-    KERNEL_FUSED
-};
-static const char *const kernel_names[] = {"reduce_tiles",   "reduce_records", "reduce_columns", "reduce_spans",
-                                           "finish_columns", "finish_spans",   "reduce_fused"};
+enum kernel { KERNEL_TILES, KERNEL_RECORDS, KERNEL_COLUMNS, KERNEL_COLUMN_RECORDS, KERNEL_FUSED };
+static const char *const kernel_names[] = {"reduce_tiles", "reduce_records", "reduce_columns", "reduce_column_records",
+                                           "reduce_fused"};
 
-static bool can_order(const strata_device *device) {
-    return form_of(device) == FORM_GROUP && strata_quirks_of(device->info.platform)->device_order;
+/* Whether groups of one launch can wait for each other. */
+static bool can_wait(const strata_device *device) {
+    return form_of(device) == FORM_GROUP && strata_quirks_of(device->info.platform)->groups_wait;
 }
 
 static enum strata_status get_kernel(strata_device *device, const struct strata_reduction *reduction,
@@ -74,7 +63,7 @@ static enum strata_status get_kernel(strata_device *device, const struct strata_
     char options[160];
     snprintf(options, sizeof options, "-DREDUCE_OPERATION=%d -DREDUCE_TYPE=%d -DREDUCE_ALIGNMENT=%u -DREDUCE_FORM=%d%s",
              (int)reduction->op, (int)reduction->type, useful, (int)form_of(device),
-             can_order(device) ? " -DREDUCE_FUSED" : "");
+             can_wait(device) ? " -DREDUCE_FUSED" : "");
     return strata_primitives_build(device, "reduce.cl", options, kernel_names[which], key, kernel);
 }
 
@@ -151,72 +140,87 @@ static enum strata_status put_level(strata_queue *queue, const struct strata_red
     return status;
 }
 
-enum strata_status strata_reduce_put_levels(strata_queue *queue, const struct strata_reduction *reduction) {
-    if (reduction->plan.levels == 1)
+/* The levels from `level` on. */
+static enum strata_status put_levels_from(strata_queue *queue, const struct strata_reduction *reduction,
+                                          unsigned level) {
+    if (reduction->plan.levels <= level)
         return STRATA_OK;
     strata_kernel *kernel = NULL;
     enum strata_status status = get_kernel(queue->device, reduction, MOST_ALIGNMENT, KERNEL_RECORDS, &kernel);
-    for (unsigned level = 1; level < reduction->plan.levels && status == STRATA_OK; level++)
+    for (; level < reduction->plan.levels && status == STRATA_OK; level++)
         status = put_level(queue, reduction, level, kernel, group_items(queue->device, kernel));
     return status;
 }
 
-/* The group that comes last finishes the reduction. */
-static bool can_fuse(const strata_device *device, const struct strata_reduce_plan *plan) {
-    return plan->levels == 2 && plan->records[0] <= MOST_FUSED_TILES && can_order(device);
+enum strata_status strata_reduce_put_levels(strata_queue *queue, const struct strata_reduction *reduction) {
+    return put_levels_from(queue, reduction, 1);
 }
 
+static bool can_fuse(const strata_device *device, const struct strata_reduce_plan *plan) {
+    return can_wait(device) && plan->levels > 1 && plan->records[1] <= STRATA_REDUCE_FUSED_RECORD_TILES;
+}
+
+/* Everything in one launch. */
 static enum strata_status put_fused(strata_queue *queue, const struct strata_reduction *reduction, strata_slice slice) {
-    strata_buffer *counter = NULL;
+    const struct strata_reduce_plan *plan = &reduction->plan;
+    strata_buffer *tickets = NULL;
     strata_kernel *kernel = NULL;
+    uint32_t tag = 0;
+    uint64_t columns = strata_reduce_columns(plan);
     enum strata_status status = get_kernel(queue->device, reduction, alignment_of(slice), KERNEL_FUSED, &kernel);
     if (status == STRATA_OK)
-        status = strata_primitives_counter(queue, &counter);
-    if (status == STRATA_OK)
-        status = strata_launch_own(
-            queue, kernel, grid_of(reduction->plan.records[0], group_items(queue->device, kernel)),
-            STRATA_ARGS(strata_arg_slice(slice), strata_arg_u64(slice.offset), strata_arg_u64(reduction->plan.count),
-                        strata_arg_slice(strata_all(reduction->scratch)), strata_arg_slice(strata_all(counter)),
-                        strata_arg_slice(reduction->result), strata_arg_u64(reduction->result.offset)));
+        status = strata_primitives_tickets(queue, strata_reduce_fused_bytes(plan), &tickets, &tag);
     if (status != STRATA_OK)
-        strata_primitives_drop_counter(queue);
+        return status;
+    status = strata_launch_own(
+        queue, kernel, grid_of(columns, group_items(queue->device, kernel)),
+        STRATA_ARGS(strata_arg_slice(slice), strata_arg_u64(slice.offset), strata_arg_u64(plan->count),
+                    strata_arg_u64(columns), strata_arg_slice(strata_all(tickets)), strata_arg_u32(tag),
+                    strata_arg_slice(reduction->result), strata_arg_u64(reduction->result.offset)));
+    if (status != STRATA_OK)
+        strata_primitives_drop_tickets(queue);
     return status;
 }
 
-static bool can_span(const strata_device *device, const struct strata_reduce_plan *plan) {
-    return form_of(device) == FORM_GROUP && plan->levels > 1 && plan->records[1] <= STRATA_REDUCE_SPAN_RECORD_TILES;
+/* Beyond that, 512 GiB, the columns are more than one launch has. */
+static bool can_take_columns(const strata_device *device, const struct strata_reduce_plan *plan) {
+    return form_of(device) == FORM_GROUP && plan->levels > 1 &&
+           strata_reduce_columns(plan) <= INT32_MAX / STRATA_REDUCE_LANES;
 }
 
-/* Two launches: groups of several tiles each, and one group for what they leave. */
-static enum strata_status put_spans(strata_queue *queue, const struct strata_reduction *reduction, strata_slice slice) {
-    bool wide = reduction->plan.records[1] > STRATA_REDUCE_COLUMN_RECORD_TILES;
-    uint64_t spans = strata_reduce_spans(&reduction->plan, wide);
+static enum strata_status put_columns(strata_queue *queue, const struct strata_reduction *reduction,
+                                      strata_slice slice) {
+    const struct strata_reduce_plan *plan = &reduction->plan;
+    uint64_t columns = strata_reduce_columns(plan);
     strata_kernel *first = NULL, *second = NULL;
-    enum strata_status status =
-        get_kernel(queue->device, reduction, alignment_of(slice), wide ? KERNEL_SPANS : KERNEL_COLUMNS, &first);
+    enum strata_status status = get_kernel(queue->device, reduction, alignment_of(slice), KERNEL_COLUMNS, &first);
     if (status == STRATA_OK)
-        status = get_kernel(queue->device, reduction, MOST_ALIGNMENT,
-                            wide ? KERNEL_FINISH_SPANS : KERNEL_FINISH_COLUMNS, &second);
+        status = get_kernel(queue->device, reduction, MOST_ALIGNMENT, KERNEL_COLUMN_RECORDS, &second);
     if (status == STRATA_OK)
         status = strata_launch_own(
-            queue, first, grid_of(spans, group_items(queue->device, first)),
-            STRATA_ARGS(strata_arg_slice(slice), strata_arg_u64(slice.offset), strata_arg_u64(reduction->plan.count),
-                        strata_arg_slice(strata_all(reduction->scratch)), strata_arg_u64(spans)));
+            queue, first, grid_of(columns, group_items(queue->device, first)),
+            STRATA_ARGS(strata_arg_slice(slice), strata_arg_u64(slice.offset), strata_arg_u64(plan->count),
+                        strata_arg_slice(strata_all(reduction->scratch)), strata_arg_u64(columns)));
     if (status == STRATA_OK)
-        status = strata_launch_own(queue, second, grid_of(1, group_items(queue->device, second)),
-                                   STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)), strata_arg_u64(spans),
-                                               strata_arg_u32((uint32_t)reduction->plan.records[1]),
-                                               strata_arg_slice(reduction->result),
-                                               strata_arg_u64(reduction->result.offset)));
-    return status;
+        status =
+            strata_launch_own(queue, second, grid_of(plan->records[1], group_items(queue->device, second)),
+                              STRATA_ARGS(strata_arg_slice(strata_all(reduction->scratch)), strata_arg_u64(columns),
+                                          strata_arg_u64(plan->region[1]), strata_arg_u64(plan->records[1]),
+                                          strata_arg_slice(reduction->result), strata_arg_u64(reduction->result.offset),
+                                          strata_arg_u32(plan->levels == 2)));
+    return status == STRATA_OK ? put_levels_from(queue, reduction, 2) : status;
 }
 
-enum strata_status strata_reduce_put(strata_queue *queue, const struct strata_reduction *reduction,
-                                     strata_slice input) {
+enum strata_status strata_reduce_put(strata_queue *queue, struct strata_reduction *reduction, strata_slice input) {
     if (can_fuse(queue->device, &reduction->plan))
         return put_fused(queue, reduction, input);
-    if (can_span(queue->device, &reduction->plan))
-        return put_spans(queue, reduction, input);
-    enum strata_status status = strata_reduce_put_tiles(queue, reduction, input, 0);
+    enum strata_status status = STRATA_OK;
+    if (reduction->plan.scratch_bytes)
+        status = strata_primitives_scratch(queue, reduction->plan.scratch_bytes, &reduction->scratch);
+    if (status != STRATA_OK)
+        return status;
+    if (can_take_columns(queue->device, &reduction->plan))
+        return put_columns(queue, reduction, input);
+    status = strata_reduce_put_tiles(queue, reduction, input, 0);
     return status == STRATA_OK ? strata_reduce_put_levels(queue, reduction) : status;
 }

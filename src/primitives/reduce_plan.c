@@ -24,11 +24,16 @@ struct strata_reduce_plan strata_reduce_plan_make(uint64_t count, size_t element
     return plan;
 }
 
-uint64_t strata_reduce_spans(const struct strata_reduce_plan *plan, bool wide) {
-    uint64_t columns = plan->elements_per_tile / 4, per_lane = columns / STRATA_REDUCE_LANES;
+uint64_t strata_reduce_columns(const struct strata_reduce_plan *plan) {
+    uint64_t columns = plan->elements_per_tile / 4;
     uint64_t full = plan->records[0] / plan->elements_per_tile, rest = plan->records[0] % plan->elements_per_tile;
-    uint64_t last = rest < columns ? rest : columns; /* columns of the last tile of records, if it is not full */
-    return wide ? full * STRATA_REDUCE_LANES + divide_up(last, per_lane) : full * columns + last;
+    return full * columns + (rest < columns ? rest : columns);
+}
+
+/* A record has 16 bytes at most, in words of 8 that carry 4 each. */
+uint64_t strata_reduce_fused_bytes(const struct strata_reduce_plan *plan) {
+    uint64_t records = strata_reduce_columns(plan) + plan->records[1];
+    return STRATA_REDUCE_TICKETS * sizeof(uint32_t) + 2 * STRATA_REDUCE_RECORD_BYTES * records;
 }
 
 struct strata_reduce_launch strata_reduce_launch_make(uint64_t first, uint64_t total, uint64_t tiles_per_group,

@@ -4,8 +4,6 @@
 
 #include "strata/primitives.h"
 
-#include <stdbool.h>
-
 /* 16 KiB tiles of 8-byte elements hold 2048, so 2^64 elements have less than this many levels. */
 #define STRATA_REDUCE_LEVELS 6
 
@@ -27,14 +25,15 @@ struct strata_reduce_plan {
 /* The plan for `count` elements, at least 1, of `element_bytes` (4 or 8). */
 struct strata_reduce_plan strata_reduce_plan_make(uint64_t count, size_t element_bytes);
 
-/* Several tiles per work-group, and what those leave behind, finished by one: see cl/reduce_spans.h, which has the same
- * limits. A group takes a column of a tile of records (four tiles) where there are few of those, and else a lane (8 or
- * 16 tiles). */
-#define STRATA_REDUCE_COLUMN_RECORD_TILES 4
-#define STRATA_REDUCE_SPAN_RECORD_TILES 32
+/* The columns of the plan's tiles of records: a work-group for each (cl/reduce_columns.h). At most records[0], so they
+ * fit that region. The plan has 2 levels at least. */
+uint64_t strata_reduce_columns(const struct strata_reduce_plan *plan);
 
-/* The columns or, with `wide`, the lanes of the plan's records: a group for each. The plan has 2 levels at least. */
-uint64_t strata_reduce_spans(const struct strata_reduce_plan *plan, bool wide);
+/* What one launch for all can take (cl/reduce_fused.h, which has the same number of tickets), and the memory that it
+ * needs. */
+#define STRATA_REDUCE_TICKETS 512
+#define STRATA_REDUCE_FUSED_RECORD_TILES 256
+uint64_t strata_reduce_fused_bytes(const struct strata_reduce_plan *plan);
 
 /* A launch over tiles `first` to `first + tiles - 1`, in work-groups that take `tiles_per_group` each. */
 struct strata_reduce_launch {

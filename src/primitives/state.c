@@ -1,11 +1,15 @@
 /* What the primitives keep on a device. */
 #include "primitives/state.h"
 #include "core/queue.h"
+#include "core/quirks.h"
 #include "strata/transfer.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define RESULT_BYTES 256
+#define LEAST_TICKET_BYTES 65536
+#define LANDINGS 64
 
 struct built {
     char *file, *options;
@@ -21,7 +25,8 @@ struct kept {
 
 /* By the queue's slot: a queue that takes over the slot of one that has ended finds that one's work done. */
 struct scratch {
-    strata_buffer *memory, *result, *counter;
+    strata_buffer *memory, *result, *tickets;
+    uint32_t tag; /* the last that was given out for the tickets */
 };
 
 struct state {
@@ -29,6 +34,8 @@ struct state {
     struct built *programs;
     struct kept *kernels;
     struct scratch scratch[STRATA_QUEUE_SLOTS];
+    strata_buffer *landings; /* LANDINGS places of 8 bytes */
+    uint64_t landings_taken; /* a bit for each */
 };
 
 static void destroy(void *pointer) {
@@ -50,8 +57,9 @@ static void destroy(void *pointer) {
     for (unsigned slot = 0; slot < STRATA_QUEUE_SLOTS; slot++) {
         strata_buffer_destroy(&state->scratch[slot].memory);
         strata_buffer_destroy(&state->scratch[slot].result);
-        strata_buffer_destroy(&state->scratch[slot].counter);
+        strata_buffer_destroy(&state->scratch[slot].tickets);
     }
+    strata_buffer_destroy(&state->landings);
     strata_host_release(hooks, state);
 }
 
@@ -144,22 +152,59 @@ enum strata_status strata_primitives_result(strata_queue *queue, strata_buffer *
     return status;
 }
 
-enum strata_status strata_primitives_counter(strata_queue *queue, strata_buffer **result) {
+/* The next power of two, so that growing input does not ask for new tickets each time. */
+static uint64_t rounded_up(uint64_t bytes) {
+    uint64_t size = LEAST_TICKET_BYTES;
+    while (size < bytes)
+        size *= 2;
+    return size;
+}
+
+enum strata_status strata_primitives_tickets(strata_queue *queue, uint64_t bytes, strata_buffer **tickets,
+                                             uint32_t *tag) {
     struct scratch *scratch = &((struct state *)queue->device->primitives)->scratch[queue->slot];
     const uint32_t zero = 0;
     enum strata_status status = STRATA_OK;
-    if (!scratch->counter) {
-        status = strata_buffer_create(queue->device, STRATA_BUFFER(.bytes = sizeof zero, .name = "strata: counter"),
-                                      &scratch->counter);
+    if (scratch->tickets && (strata_buffer_get_info(scratch->tickets)->bytes < bytes || scratch->tag == UINT32_MAX))
+        strata_buffer_destroy(&scratch->tickets);
+    if (!scratch->tickets) {
+        scratch->tag = 0;
+        status = strata_buffer_create(
+            queue->device, STRATA_BUFFER(.bytes = rounded_up(bytes), .name = "strata: tickets"), &scratch->tickets);
         if (status == STRATA_OK)
-            status = strata_fill_async(queue, strata_all(scratch->counter), &zero, sizeof zero, NULL);
+            status = strata_fill_async(queue, strata_all(scratch->tickets), &zero, sizeof zero, NULL);
         if (status != STRATA_OK)
-            strata_buffer_destroy(&scratch->counter);
+            strata_buffer_destroy(&scratch->tickets);
     }
-    *result = scratch->counter;
+    *tickets = scratch->tickets;
+    *tag = ++scratch->tag;
     return status;
 }
 
-void strata_primitives_drop_counter(strata_queue *queue) {
-    strata_buffer_destroy(&((struct state *)queue->device->primitives)->scratch[queue->slot].counter);
+void strata_primitives_drop_tickets(strata_queue *queue) {
+    strata_buffer_destroy(&((struct state *)queue->device->primitives)->scratch[queue->slot].tickets);
+}
+
+void *strata_primitives_landing(strata_device *device) {
+    struct state *state = device->primitives;
+    if (!strata_quirks_of(device->info.platform)->pinned_is_pinned || state->landings_taken == UINT64_MAX)
+        return NULL;
+    if (!state->landings && strata_buffer_create(device,
+                                                 STRATA_BUFFER(.bytes = LANDINGS * sizeof(uint64_t),
+                                                               .kind = STRATA_PINNED, .name = "strata: results"),
+                                                 &state->landings) != STRATA_OK)
+        return NULL; /* the result takes the slow way */
+    unsigned place = 0;
+    while (state->landings_taken >> place & 1)
+        place++;
+    state->landings_taken |= UINT64_C(1) << place;
+    return (uint64_t *)strata_buffer_get_info(state->landings)->host_pointer + place;
+}
+
+void strata_primitives_landed(strata_device *device, const void *place) {
+    struct state *state = device->primitives;
+    pthread_mutex_lock(&device->primitives_lock);
+    ptrdiff_t index = (const uint64_t *)place - (const uint64_t *)strata_buffer_get_info(state->landings)->host_pointer;
+    state->landings_taken &= ~(UINT64_C(1) << index);
+    pthread_mutex_unlock(&device->primitives_lock);
 }

@@ -21,13 +21,22 @@ enum strata_status strata_primitives_build(strata_device *device, const char *fi
  * comes after them. Between enter and leave. */
 enum strata_status strata_primitives_scratch(strata_queue *queue, uint64_t bytes, strata_buffer **scratch);
 
-/* The queue's counter, 32 bits that are 0: whoever uses it leaves it so. Between enter and leave. */
-enum strata_status strata_primitives_counter(strata_queue *queue, strata_buffer **counter);
+/* Memory of `bytes` at least for groups that wait for each other within one launch: STRATA_REDUCE_TICKETS words that
+ * are 0 and are left so, and behind them nothing of the tag that is answered. Between enter and leave. */
+enum strata_status strata_primitives_tickets(strata_queue *queue, uint64_t bytes, strata_buffer **tickets,
+                                             uint32_t *tag);
 
-/* Forgets a counter that a failed launch may have left as it should not be. */
-void strata_primitives_drop_counter(strata_queue *queue);
+/* Forgets tickets that a failed launch may have left as they should not be. */
+void strata_primitives_drop_tickets(strata_queue *queue);
 
 /* The 256 bytes where the queue's primitives leave results for the host. Between enter and leave. */
 enum strata_status strata_primitives_result(strata_queue *queue, strata_buffer **result);
+
+/* A place of 8 bytes in page-locked memory for a result on its way to the host, where reading into memory that is not
+ * page-locked is slow; NULL where it is not, or where all are taken. Between enter and leave. */
+void *strata_primitives_landing(strata_device *device);
+
+/* Gives the place back. Outside of enter and leave. */
+void strata_primitives_landed(strata_device *device, const void *place);
 
 #endif

@@ -45,6 +45,15 @@ extern "C" int cuda_peer_sum(size_t count) {
            cudaStreamSynchronize(stream);
 }
 
+extern "C" int cuda_peer_sums(size_t count, int times) {
+    int failed = 0;
+    for (int i = 0; i < times; i++) {
+        size_t bytes = scratch_bytes;
+        failed |= cub::DeviceReduce::Sum(scratch, bytes, device_memory, device_result, (long long)count, stream);
+    }
+    return failed | cudaStreamSynchronize(stream);
+}
+
 extern "C" int cuda_peer_sum_result(float *result) {
     return cudaMemcpy(result, device_result, sizeof *result, cudaMemcpyDeviceToHost);
 }

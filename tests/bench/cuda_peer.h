@@ -23,6 +23,9 @@ int cuda_peer_read(void *host, size_t bytes);
 int cuda_peer_sum(size_t count);
 int cuda_peer_sum_result(float *result);
 
+/* The same `times` times, waited for once. */
+int cuda_peer_sums(size_t count, int times);
+
 #ifdef __cplusplus
 }
 #endif

@@ -64,6 +64,22 @@ static bool run_strata_to_host(void *user) {
     return strata_reduce(bench->queue, sum_of(bench, &desc), &sum) == STRATA_OK && is_right(bench, sum);
 }
 
+/* One after the other in the queue, and one wait: what a program sees that does not look at each sum. */
+static bool run_cub_in_a_row(void *user) {
+    const struct bench *bench = user;
+    return cuda_peer_sums(bench->count, RUNS) == 0;
+}
+
+static bool run_strata_in_a_row(void *user) {
+    const struct bench *bench = user;
+    struct strata_reduce_desc desc;
+    sum_of(bench, &desc);
+    for (int i = 0; i < RUNS; i++)
+        if (strata_reduce_async(bench->queue, &desc, strata_all(bench->result), NULL) != STRATA_OK)
+            return false;
+    return strata_queue_finish(bench->queue) == STRATA_OK;
+}
+
 static bool check_results(const struct bench *bench) {
     float cub = 0, strata = 0;
     strata_slice result = strata_sub(strata_all(bench->result), 0, sizeof strata);
@@ -87,6 +103,10 @@ static bool measure_sums(struct bench *bench, size_t total) {
                                                {"strata_reduce_async", run_strata_on_device, bench, bytes},
                                                {"strata_reduce (to the host)", run_strata_to_host, bench, bytes}};
         right = measure(title, contenders, 3, ROUNDS, RUNS, false, NULL) && check_results(bench);
+        const struct contender rows[] = {{"CUB DeviceReduce::Sum", run_cub_in_a_row, bench, RUNS * bytes},
+                                         {"strata_reduce_async", run_strata_in_a_row, bench, RUNS * bytes}};
+        snprintf(title, sizeof title, "%d sums of 2^%u f32 in a row", RUNS, power);
+        right = right && measure(title, rows, 2, ROUNDS, 1, false, NULL);
     }
     return right;
 }

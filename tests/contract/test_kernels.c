@@ -107,19 +107,20 @@ static void assert_groups(const struct tiles *tiles, const void *data, size_t co
     assert_bits(bits, tiles->op, tiles->type, data, count);
 }
 
-/* Groups that take a column's or a lane's tiles, and one group for what they leave. */
-static void assert_spans(const struct tiles *tiles, const void *data, size_t count, uint64_t items, bool wide) {
+/* Groups that take a column's tiles, and one group for what they leave. */
+static void assert_columns(const struct tiles *tiles, const void *data, size_t count, uint64_t items) {
     size_t size = strata_type_size(strata_reduce_result_type(tiles->op, tiles->type));
     struct strata_reduce_plan plan = strata_reduce_plan_make(count, strata_type_size(tiles->type));
-    uint64_t spans = strata_reduce_spans(&plan, wide), bits = 0;
+    uint64_t columns = strata_reduce_columns(&plan), bits = 0;
     strata_arg zero = strata_arg_u64(0), scratch = whole(tiles->scratch), result = whole(tiles->result);
-    CHECK(strata_launch(queue, kernel_of(tiles->program, wide ? "reduce_spans" : "reduce_columns"),
-                        strata_grid_local(strata_grid_1d(spans * items), items, 1, 1),
-                        STRATA_ARGS(whole(tiles->input), zero, strata_arg_u64(count), scratch, strata_arg_u64(spans))));
+    CHECK(
+        strata_launch(queue, kernel_of(tiles->program, "reduce_columns"),
+                      strata_grid_local(strata_grid_1d(columns * items), items, 1, 1),
+                      STRATA_ARGS(whole(tiles->input), zero, strata_arg_u64(count), scratch, strata_arg_u64(columns))));
     CHECK(strata_launch(
-        queue, kernel_of(tiles->program, wide ? "finish_spans" : "finish_columns"),
+        queue, kernel_of(tiles->program, "reduce_column_records"),
         strata_grid_local(strata_grid_1d(items), items, 1, 1),
-        STRATA_ARGS(scratch, strata_arg_u64(spans), strata_arg_u32((uint32_t)plan.records[1]), result, zero)));
+        STRATA_ARGS(scratch, strata_arg_u64(columns), zero, strata_arg_u64(1), result, zero, strata_arg_u32(1))));
     CHECK(strata_read(queue, strata_sub(strata_all(tiles->result), 0, size), &bits));
     assert_bits(bits, tiles->op, tiles->type, data, count);
 }
@@ -156,7 +157,7 @@ static void reductions_by_groups(void **state) {
             for (size_t i = 0; i < sizeof counts / sizeof counts[0] - is_scalar_only(); i++)
                 assert_groups(&tiles, data, counts[i], sizes[((size_t)op + (size_t)t + i) % 4]);
             if (!is_scalar_only())
-                assert_spans(&tiles, data, MOST, sizes[(size_t)op % 4], (op + t) % 2 != 0);
+                assert_columns(&tiles, data, MOST, sizes[(size_t)op % 4]);
             strata_program_destroy(&tiles.program);
         }
     }

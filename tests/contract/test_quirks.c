@@ -267,6 +267,43 @@ static void programs_without_argument_info(void **state) {
     strata_buffer_destroy(&in);
 }
 
+/* As on NVIDIA's GPUs: groups that wait for each other, and page-locked memory between the result and its reader. */
+static void reductions_in_one_launch(void **state) {
+    (void)state;
+    enum { COUNT = 5 * 4096 + 3, ROUNDS = 5 };
+    const char *platform = device->info.platform;
+    enum strata_device_type type = device->info.type;
+    if (strstr(platform, "rusticl")) {
+        print_message("skipped: not for llvmpipe\n");
+        skip();
+    }
+    int32_t *values = malloc(COUNT * sizeof *values);
+    int64_t expected = 0, found = 0;
+    uint64_t place = 0, worst = 0;
+    strata_buffer *x = words(device, COUNT, 0);
+    assert_non_null(values);
+    contract_random(values, COUNT * sizeof *values, 3);
+    for (size_t i = 0; i < COUNT; i++) {
+        expected += values[i];
+        worst = values[i] < values[worst] ? i : worst;
+    }
+    CHECK(strata_write(queue, strata_all(x), values));
+    device->info.platform = "NVIDIA CUDA";
+    device->info.type = STRATA_DEVICE_GPU;
+    for (int round = 0; round < ROUNDS; round++) {
+        CHECK(
+            strata_reduce(queue, STRATA_REDUCE(.op = STRATA_SUM, .type = STRATA_I32, .input = strata_all(x)), &found));
+        assert_true(found == expected);
+        CHECK(strata_reduce(queue, STRATA_REDUCE(.op = STRATA_ARG_MIN, .type = STRATA_I32, .input = strata_all(x)),
+                            &place));
+        assert_true(place == worst);
+    }
+    device->info.platform = platform;
+    device->info.type = type;
+    strata_buffer_destroy(&x);
+    free(values);
+}
+
 /* Places before and behind the limit of 100 patterns, sizes below and above what the copies begin with. */
 static void fills_of_copies(void **state) {
     (void)state;
@@ -311,6 +348,7 @@ int main(void) {
                                        cmocka_unit_test(overlap_within_a_launch),
                                        cmocka_unit_test(buffers_over_one_mem),
                                        cmocka_unit_test(programs_without_argument_info),
+                                       cmocka_unit_test(reductions_in_one_launch),
                                        cmocka_unit_test(fills_of_copies)};
     device = contract_open();
     if (!device)

@@ -68,26 +68,26 @@ static void regions_do_not_overlap(void **state) {
     }
 }
 
-/* Tiles of records have 1024 columns and 256 lanes of four columns, or with 8-byte elements 512 columns in pairs. */
-static void spans_cover_every_tile(void **state) {
+/* Tiles of records have 1024 columns, or 512 with 8-byte elements. */
+static void columns_cover_every_tile(void **state) {
     (void)state;
     static const struct {
         uint64_t count;
         size_t bytes;
-        uint64_t columns, lanes;
-    } cases[] = {{4097, 4, 2, 1},
-                 {4096 * 5, 4, 5, 2},
-                 {4096 * 1023, 4, 1023, 256},
-                 {4096 * 1500, 4, 1024, 256},
-                 {4096 * 4096 + 1, 4, 1025, 257},
-                 {UINT64_C(1) << 28, 4, 16384, 4096},
-                 {UINT64_C(1) << 30, 4, 65536, 16384},
-                 {2048 * 2048 * 5 + 1, 8, 5 * 512 + 1, 5 * 256 + 1}};
+        uint64_t columns, fused_bytes;
+    } cases[] = {{4097, 4, 2, 2048 + 32 * 3},
+                 {4096 * 5, 4, 5, 2048 + 32 * 6},
+                 {4096 * 1023, 4, 1023, 2048 + 32 * 1024},
+                 {4096 * 1500, 4, 1024, 2048 + 32 * 1025},
+                 {4096 * 4096 + 1, 4, 1025, 2048 + 32 * 1027},
+                 {UINT64_C(1) << 28, 4, 16384, 2048 + 32 * (16384 + 16)},
+                 {UINT64_C(1) << 30, 4, 65536, 2048 + 32 * (65536 + 64)},
+                 {2048 * 2048 * 5 + 1, 8, 5 * 512 + 1, 2048 + 32 * (5 * 512 + 7)}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct strata_reduce_plan plan = strata_reduce_plan_make(cases[i].count, cases[i].bytes);
-        assert_true(strata_reduce_spans(&plan, false) == cases[i].columns);
-        assert_true(strata_reduce_spans(&plan, true) == cases[i].lanes);
-        assert_true(cases[i].columns * 16 <= plan.scratch_bytes);
+        assert_true(strata_reduce_columns(&plan) == cases[i].columns);
+        assert_true(strata_reduce_columns(&plan) <= plan.records[0]);
+        assert_true(strata_reduce_fused_bytes(&plan) == cases[i].fused_bytes);
     }
 }
 
@@ -138,7 +138,7 @@ int main(void) {
         cmocka_unit_test(levels_follow_the_count),
         cmocka_unit_test(counts_beyond_32_bits),
         cmocka_unit_test(regions_do_not_overlap),
-        cmocka_unit_test(spans_cover_every_tile),
+        cmocka_unit_test(columns_cover_every_tile),
         cmocka_unit_test(a_small_launch_takes_all),
         cmocka_unit_test(launches_stay_below_31_bits_and_miss_no_tile),
         cmocka_unit_test(full_launches_are_as_large_as_allowed),
