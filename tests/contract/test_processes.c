@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -155,8 +156,8 @@ static bool read_icd(const char *folder, char *line, int size) {
     return found;
 }
 
-/* The same driver twice, beside one that does not load, one that is empty and one that is no driver: the same devices.
- */
+/* The same driver twice, beside one that does not load, one that is empty, one that is no driver and a folder, which
+ * nobody can read as a file: the same devices. */
 static void test_odd_drivers(void **state) {
     (void)state;
     static const char *const names[] = {"first.icd", "second.icd", "missing.icd", "empty.icd", "other.icd"};
@@ -172,11 +173,15 @@ static void test_odd_drivers(void **state) {
     write_file(folder, names[2], "libno-such-driver.so.1\n");
     write_file(folder, names[3], "");
     write_file(folder, names[4], "libm.so.6\n");
+    snprintf(path, sizeof path, "%s/folder.icd", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
     int usual = run_job("count", NULL), odd = run_job("count", folder);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         unlink(path);
     }
+    snprintf(path, sizeof path, "%s/folder.icd", folder);
+    rmdir(path);
     rmdir(folder);
     assert_true(usual > COUNT_JOB && usual < COUNT_JOB + 50);
     assert_int_equal(odd, usual);
