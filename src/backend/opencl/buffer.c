@@ -1,6 +1,7 @@
 /* OpenCL buffers of each kind: cl_mem, SVM and USM memory. */
 #include "backend/opencl/native.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -263,14 +264,23 @@ static void destroy(struct strata_native_buffer *native) {
     strata_host_release(&buffer->device->hooks, buffer);
 }
 
+struct strata_cl_buffer *strata_cl_buffer_new(struct strata_cl_device *device, uint64_t bytes) {
+    static atomic_ullong serials;
+    struct strata_cl_buffer *buffer = strata_host_allocate(&device->hooks, sizeof *buffer);
+    if (!buffer)
+        return NULL;
+    buffer->device = device;
+    buffer->serial = atomic_fetch_add(&serials, 1) + 1;
+    buffer->bytes = bytes;
+    return buffer;
+}
+
 static enum strata_status create(struct strata_native_device *native, const struct strata_native_buffer_desc *desc,
                                  struct strata_native_buffer_facts *facts, struct strata_native_buffer **result) {
     struct strata_cl_device *device = (struct strata_cl_device *)native;
-    struct strata_cl_buffer *buffer = strata_host_allocate(&device->hooks, sizeof *buffer);
+    struct strata_cl_buffer *buffer = strata_cl_buffer_new(device, desc->bytes);
     if (!buffer)
         return strata_fail_host_memory(sizeof *buffer, "a buffer");
-    buffer->device = device;
-    buffer->bytes = desc->bytes;
     enum strata_status status;
     if (desc->kind == STRATA_DEVICE)
         status = create_device_memory(buffer, desc, facts);

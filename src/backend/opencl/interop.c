@@ -178,12 +178,10 @@ static enum strata_status ask_mem(struct strata_cl_device *device, cl_mem mem, s
 static enum strata_status adopt_mem(strata_device *device, cl_mem mem, const struct mem_facts *facts, const char *name,
                                     strata_buffer **result) {
     struct strata_cl_device *cl_device = cl_device_of(device);
-    struct strata_cl_buffer *buffer = strata_host_allocate(&cl_device->hooks, sizeof *buffer);
+    struct strata_cl_buffer *buffer = strata_cl_buffer_new(cl_device, facts->bytes);
     if (!buffer)
         return strata_fail_host_memory(sizeof *buffer, "a buffer");
-    buffer->device = cl_device;
     buffer->id = mem;
-    buffer->bytes = facts->bytes;
     buffer->flags = facts->flags;
     buffer->parent = facts->parent;
     buffer->parent_offset = facts->offset;

@@ -70,6 +70,7 @@ struct strata_cl_parts {
 
 struct strata_cl_buffer {
     struct strata_cl_device *device;
+    uint64_t serial; /* no other buffer of the process has had it; not 0 */
     enum strata_cl_storage storage;
     cl_mem id;
     cl_mem_flags flags;
@@ -97,9 +98,10 @@ struct strata_cl_program {
 struct strata_cl_variant {
     uint64_t svm;
     cl_kernel id;
-    /* The values that the first arguments have: setting one again costs a call, and most do not change. Not memory: a
-     * handle may come back for another object. */
-    struct {
+    /* What the first arguments have: setting one again costs a call, and most do not change. Memory by the serial of
+     * the buffer, for a handle may come back for another object. */
+    struct strata_cl_remembered {
+        uint64_t serial;     /* a whole buffer; 0: not one */
         unsigned char bytes; /* 0: not a value, or not known */
         unsigned char value[16];
     } last[STRATA_CL_REMEMBERED];
@@ -148,13 +150,19 @@ enum strata_status strata_cl_enqueued(struct strata_cl_queue *queue, cl_int code
 /* Whether a list of words separated by spaces has the word. */
 bool strata_cl_has_word(const char *list, const char *word);
 
-/* Around everything that is done with parts for one launch. */
-void strata_cl_parts_enter(struct strata_cl_device *device, const struct strata_native_argument *arguments,
+/* Before a launch's parts are taken; true: to be left when they are released. */
+bool strata_cl_parts_enter(struct strata_cl_device *device, const struct strata_native_argument *arguments,
                            size_t count);
 void strata_cl_parts_leave(struct strata_cl_device *device);
 
-/* The cl_mem of a slice with storage STRATA_CL_MEM, which the caller releases: the buffer, or a part of it. */
+/* Whether an argument is less than the whole of a buffer with storage STRATA_CL_MEM. */
+bool strata_cl_is_part(const struct strata_native_argument *argument);
+
+/* The cl_mem of such a part, which the caller releases. */
 enum strata_status strata_cl_part_take(const struct strata_native_argument *argument, cl_mem *part);
+
+/* A buffer without memory. */
+struct strata_cl_buffer *strata_cl_buffer_new(struct strata_cl_device *device, uint64_t bytes);
 
 /* Before the buffer's own cl_mem goes; no command uses it any more. */
 void strata_cl_parts_leave_buffer(struct strata_cl_buffer *buffer);

@@ -84,29 +84,33 @@ static void drain(struct strata_cl_device *device) {
     pthread_mutex_unlock(&device->lock);
 }
 
-static bool is_part(const struct strata_native_argument *argument) {
+bool strata_cl_is_part(const struct strata_native_argument *argument) {
     const struct strata_cl_buffer *buffer = (const struct strata_cl_buffer *)argument->buffer;
     return argument->type == STRATA_ARG_SLICE && buffer && buffer->storage == STRATA_CL_MEM &&
            (argument->offset != 0 || argument->bytes != buffer->bytes);
 }
 
-void strata_cl_parts_enter(struct strata_cl_device *device, const struct strata_native_argument *arguments,
+bool strata_cl_parts_enter(struct strata_cl_device *device, const struct strata_native_argument *arguments,
                            size_t count) {
-    if (!device->quirks->parts_end_in_reverse)
-        return;
+    bool any = false;
+    for (size_t i = 0; i < count && device->quirks->parts_end_in_reverse; i++)
+        any = any || strata_cl_is_part(&arguments[i]);
+    if (!any)
+        return false;
     pthread_mutex_lock(&device->parts_lock);
     for (size_t i = 0; i < count; i++) {
-        struct strata_cl_parts *parts = is_part(&arguments[i]) ? parts_of(buffer_of(arguments[i].buffer)) : NULL;
+        struct strata_cl_parts *parts =
+            strata_cl_is_part(&arguments[i]) ? parts_of(buffer_of(arguments[i].buffer)) : NULL;
         if (parts && parts->count + count > STRATA_CL_PARTS && parts->count) {
             drain(device);
             release_all(device, parts);
         }
     }
+    return true;
 }
 
 void strata_cl_parts_leave(struct strata_cl_device *device) {
-    if (device->quirks->parts_end_in_reverse)
-        pthread_mutex_unlock(&device->parts_lock);
+    pthread_mutex_unlock(&device->parts_lock);
 }
 
 /* Under the set's lock. A replaced part may be an argument of queued work, which the runtime holds on to until it is
@@ -149,11 +153,6 @@ static cl_mem find(const struct strata_cl_parts *parts, const struct strata_cl_p
 enum strata_status strata_cl_part_take(const struct strata_native_argument *argument, cl_mem *result) {
     struct strata_cl_buffer *buffer = buffer_of(argument->buffer);
     struct strata_cl_device *device = buffer->device;
-    if (!is_part(argument)) {
-        *result = buffer->id;
-        device->cl->RetainMemObject(*result);
-        return STRATA_OK;
-    }
     struct strata_cl_parts *parts = parts_of(buffer);
     if (!parts)
         return strata_fail_host_memory(sizeof *parts, "the parts of a buffer");

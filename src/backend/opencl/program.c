@@ -324,15 +324,14 @@ static enum strata_status kernel_argument(struct strata_native_kernel *native, u
     return STRATA_OK;
 }
 
+/* `part` is NULL for a whole buffer. */
 static cl_int set_slice(const struct strata_cl_device *device, cl_kernel kernel, cl_uint index,
-                        const struct strata_native_argument *argument, cl_mem *part) {
+                        const struct strata_native_argument *argument, cl_mem part) {
     struct strata_cl_buffer *buffer = (struct strata_cl_buffer *)argument->buffer;
-    if (!buffer) {
-        cl_mem none = NULL;
-        return device->cl->SetKernelArg(kernel, index, sizeof none, &none);
+    if (!buffer || buffer->storage == STRATA_CL_MEM) {
+        cl_mem id = part || !buffer ? part : buffer->id;
+        return device->cl->SetKernelArg(kernel, index, sizeof id, &id);
     }
-    if (buffer->storage == STRATA_CL_MEM)
-        return device->cl->SetKernelArg(kernel, index, sizeof *part, part);
     const void *pointer = buffer->pointer + argument->offset;
     if (buffer->storage == STRATA_CL_SVM)
         return device->cl->SetKernelArgSVMPointer(kernel, index, pointer);
@@ -342,38 +341,49 @@ static cl_int set_slice(const struct strata_cl_device *device, cl_kernel kernel,
     return code;
 }
 
-static cl_int set_value(const struct strata_cl_device *device, struct strata_cl_variant *variant, cl_uint index,
-                        const struct strata_native_argument *argument) {
-    bool small = index < STRATA_CL_REMEMBERED && argument->bytes <= sizeof variant->last[0].value;
-    if (small && variant->last[index].bytes == argument->bytes &&
-        memcmp(variant->last[index].value, argument->value, (size_t)argument->bytes) == 0)
-        return CL_SUCCESS;
-    cl_int code = device->cl->SetKernelArg(variant->id, index, (size_t)argument->bytes, argument->value);
-    if (small) {
-        variant->last[index].bytes = code == CL_SUCCESS ? (unsigned char)argument->bytes : 0;
-        memcpy(variant->last[index].value, argument->value, (size_t)argument->bytes);
+/* What there is to remember of an argument; all zero: nothing. */
+static struct strata_cl_remembered to_remember(const struct strata_native_argument *argument, cl_mem part) {
+    const struct strata_cl_buffer *buffer = (const struct strata_cl_buffer *)argument->buffer;
+    struct strata_cl_remembered now = {0};
+    if (argument->type == STRATA_ARG_SLICE && buffer && buffer->storage == STRATA_CL_MEM && !part)
+        now.serial = buffer->serial;
+    if (argument->type == STRATA_ARG_VALUE && argument->bytes <= sizeof now.value) {
+        now.bytes = (unsigned char)argument->bytes;
+        memcpy(now.value, argument->value, (size_t)argument->bytes);
     }
-    return code;
+    return now;
+}
+
+static bool is_remembered(const struct strata_cl_remembered *last, const struct strata_cl_remembered *now) {
+    return (now->serial || now->bytes) && last->serial == now->serial && last->bytes == now->bytes &&
+           memcmp(last->value, now->value, now->bytes) == 0;
 }
 
 static cl_int set_argument(const struct strata_cl_device *device, struct strata_cl_variant *variant, cl_uint index,
-                           const struct strata_native_argument *argument, cl_mem *part) {
+                           const struct strata_native_argument *argument, cl_mem part) {
+    struct strata_cl_remembered *last = index < STRATA_CL_REMEMBERED ? &variant->last[index] : NULL;
+    struct strata_cl_remembered now = to_remember(argument, part);
+    if (last && is_remembered(last, &now))
+        return CL_SUCCESS;
+    cl_int code = CL_SUCCESS;
     if (argument->type == STRATA_ARG_SLICE)
-        return set_slice(device, variant->id, index, argument, part);
-    if (argument->type == STRATA_ARG_VALUE)
-        return set_value(device, variant, index, argument);
-    return device->cl->SetKernelArg(variant->id, index, (size_t)argument->bytes, NULL);
+        code = set_slice(device, variant->id, index, argument, part);
+    else
+        code = device->cl->SetKernelArg(variant->id, index, (size_t)argument->bytes,
+                                        argument->type == STRATA_ARG_VALUE ? argument->value : NULL);
+    if (last)
+        *last = code == CL_SUCCESS ? now : (struct strata_cl_remembered){0};
+    return code;
 }
 
 /* Arguments on the stack up to this many; more take host memory. */
 #define USUAL_ARGUMENTS 16
 
-/* The cl_mem of every slice, each to be released. */
+/* The parts among the arguments, each to be released. */
 static enum strata_status collect_parts(const struct strata_native_argument *arguments, size_t count, cl_mem *parts) {
     enum strata_status status = STRATA_OK;
     for (size_t i = 0; i < count && status == STRATA_OK; i++) {
-        const struct strata_cl_buffer *buffer = (const struct strata_cl_buffer *)arguments[i].buffer;
-        if (arguments[i].type == STRATA_ARG_SLICE && buffer && buffer->storage == STRATA_CL_MEM)
+        if (strata_cl_is_part(&arguments[i]))
             status = strata_cl_part_take(&arguments[i], &parts[i]);
     }
     return status;
@@ -394,7 +404,7 @@ static enum strata_status set_and_enqueue(struct strata_cl_queue *queue, struct 
     pthread_mutex_lock(&kernel->lock);
     cl_int code = find_variant(kernel, svm_pattern(arguments, count), &variant);
     for (size_t i = 0; i < count && code == CL_SUCCESS; i++) {
-        code = set_argument(queue->device, variant, (cl_uint)i, &arguments[i], &parts[i]);
+        code = set_argument(queue->device, variant, (cl_uint)i, &arguments[i], parts[i]);
         if (code != CL_SUCCESS)
             what = "take a kernel's argument";
     }
@@ -416,14 +426,15 @@ static enum strata_status launch(struct strata_native_queue *native, struct stra
     cl_mem usual[USUAL_ARGUMENTS] = {0}, *parts = usual;
     if (count > USUAL_ARGUMENTS && !(parts = strata_host_allocate(&device->hooks, count * sizeof *parts)))
         return strata_fail_host_memory(count * sizeof *parts, "a launch's arguments");
-    strata_cl_parts_enter(device, arguments, count);
+    bool entered = strata_cl_parts_enter(device, arguments, count);
     enum strata_status status = collect_parts(arguments, count, parts);
     if (status == STRATA_OK)
         status = set_and_enqueue(queue, kernel_of(kernel), grid, arguments, count, parts, done);
     for (size_t i = 0; i < count; i++)
         if (parts[i])
             device->cl->ReleaseMemObject(parts[i]);
-    strata_cl_parts_leave(device);
+    if (entered)
+        strata_cl_parts_leave(device);
     if (parts != usual)
         strata_host_release(&device->hooks, parts);
     return status;
