@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,22 +33,102 @@ static const struct strata_bench_pace full_pace = {.warm = 300 * MILLISECONDS,
                                                    .retry = 40000 * MILLISECONDS,
                                                    .least = 15};
 
-const struct strata_bench_topic *const strata_bench_topics[] = {
-    &strata_bench_global, &strata_bench_onchip, &strata_bench_exchange, &strata_bench_reduction, &strata_bench_stride};
+/* A sweep has many points, and its shape says more than each of them. */
+#define SWEEP_SHARE 4
+
+const struct strata_bench_topic *const strata_bench_topics[] = {&strata_bench_global,
+                                                                &strata_bench_onchip,
+                                                                &strata_bench_exchange,
+                                                                &strata_bench_overhead,
+                                                                &strata_bench_reduction,
+                                                                &strata_bench_stride,
+                                                                &strata_bench_latency,
+                                                                &strata_bench_offset,
+                                                                &strata_bench_read_width,
+                                                                &strata_bench_write_width,
+                                                                &strata_bench_copy_width,
+                                                                &strata_bench_triad_width,
+                                                                &strata_bench_conflicts,
+                                                                &strata_bench_pinned_to_device,
+                                                                &strata_bench_pinned_from_device,
+                                                                &strata_bench_pageable_to_device,
+                                                                &strata_bench_pageable_from_device,
+                                                                NULL};
 
 struct request {
-    bool quick;
+    bool quick, list;
     const char *json; /* a path, "-" or NULL */
     const char *selector;
+    const char *filter;
     int argc;
     char **argv;
 };
 
 static size_t figure_count(void) {
     size_t count = 0;
-    for (size_t i = 0; i < STRATA_BENCH_TOPICS; i++)
+    for (size_t i = 0; strata_bench_topics[i]; i++)
         count += strata_bench_topics[i]->count;
     return count;
+}
+
+struct strata_bench_figure *strata_bench_topic_figures(const struct strata_bench *bench, size_t topic) {
+    size_t first = 0;
+    for (size_t i = 0; i < topic; i++)
+        first += strata_bench_topics[i]->count;
+    return bench->figures + first;
+}
+
+/* A name has parts between dots, and one or more of them fit; or a pattern, which fits all of it. */
+static bool fits(const char *id, const char *pattern, size_t length) {
+    char text[128];
+    if (length == 0 || length >= sizeof text)
+        return false;
+    memcpy(text, pattern, length);
+    text[length] = '\0';
+    if (strpbrk(text, "*?[") != NULL)
+        return fnmatch(text, id, 0) == 0;
+    for (const char *at = strstr(id, text); at != NULL; at = strstr(at + 1, text))
+        if ((at == id || at[-1] == '.') && (at[length] == '\0' || at[length] == '.'))
+            return true;
+    return false;
+}
+
+bool strata_bench_is_selected(const struct strata_bench *bench, const struct strata_bench_case *what) {
+    if (bench->filter == NULL)
+        return !(bench->quick && what->full_only);
+    for (const char *at = bench->filter;; at++) {
+        size_t length = strcspn(at, ",");
+        if (fits(what->id, at, length))
+            return true;
+        at += length;
+        if (*at == '\0')
+            return false;
+    }
+}
+
+/* Answers how many cases are to be measured. */
+static size_t select_cases(struct strata_bench *bench) {
+    struct strata_bench_figure *figure = bench->figures;
+    size_t count = 0;
+    for (size_t topic = 0; strata_bench_topics[topic]; topic++)
+        for (size_t i = 0; i < strata_bench_topics[topic]->count; i++, figure++) {
+            const struct strata_bench_case *what = &strata_bench_topics[topic]->cases[i];
+            figure->unit = what->unit;
+            figure->selected = strata_bench_is_selected(bench, what);
+            count += figure->selected;
+        }
+    return count;
+}
+
+static void set_pace(struct strata_bench *bench, const struct strata_bench_topic *topic) {
+    bench->pace = bench->quick ? quick_pace : full_pace;
+    if (topic->axis == NULL)
+        return;
+    bench->pace.warm /= SWEEP_SHARE;
+    bench->pace.target /= SWEEP_SHARE;
+    bench->pace.limit /= SWEEP_SHARE;
+    bench->pace.block = bench->pace.target < bench->pace.block ? bench->pace.target : bench->pace.block;
+    bench->pace.least = (bench->pace.least + 1) / 2;
 }
 
 /* What stops the other figures, too. */
@@ -86,11 +167,12 @@ static int worse(int code, enum strata_status status, const struct strata_bench_
 static int repeat_disturbed(struct strata_bench *bench) {
     struct strata_bench_figure *figure = bench->figures;
     int code = STRATA_EXIT_DONE;
-    for (size_t topic = 0; topic < STRATA_BENCH_TOPICS; topic++) {
+    for (size_t topic = 0; strata_bench_topics[topic]; topic++) {
         const struct strata_bench_topic *current = strata_bench_topics[topic];
         bench->progress.label = current->title;
+        set_pace(bench, current);
         for (size_t i = 0; i < current->count; i++, figure++) {
-            struct strata_bench_figure again = {0};
+            struct strata_bench_figure again = {.selected = true, .unit = figure->unit};
             if (!figure->measured || !figure->is_judged || figure->is_quiet || !strata_bench_wait_for_quiet(bench))
                 continue;
             uint64_t begun = strata_bench_now();
@@ -105,15 +187,18 @@ static int repeat_disturbed(struct strata_bench *bench) {
 }
 
 /* Answers the exit code: what went wrong first. */
-static int run_topics(struct strata_bench *bench) {
+static int run_topics(struct strata_bench *bench, size_t selected) {
     struct strata_bench_figure *figure = bench->figures;
     int code = STRATA_EXIT_DONE;
     bool stopped = false;
-    strata_progress_begin(&bench->progress, "", figure_count() * 1000, STRATA_PROGRESS_STEPS);
-    for (size_t topic = 0; topic < STRATA_BENCH_TOPICS && !stopped; topic++) {
+    strata_progress_begin(&bench->progress, "", selected * 1000, STRATA_PROGRESS_STEPS);
+    for (size_t topic = 0; strata_bench_topics[topic] && !stopped; topic++) {
         const struct strata_bench_topic *current = strata_bench_topics[topic];
         bench->progress.label = current->title;
+        set_pace(bench, current);
         for (size_t i = 0; i < current->count && !stopped; i++, figure++) {
+            if (!figure->selected)
+                continue;
             strata_progress_update(&bench->progress, bench->progress_done);
             enum strata_status status = run_case(bench, &current->cases[i], figure);
             code = worse(code, status, figure);
@@ -126,22 +211,6 @@ static int run_topics(struct strata_bench *bench) {
         code = code == STRATA_EXIT_DONE ? repeated : code;
     }
     strata_progress_end(&bench->progress);
-    return code;
-}
-
-static int print(const struct strata_bench *bench, const struct request *request) {
-    int code = STRATA_EXIT_DONE;
-    bool to_output = request->json != NULL && strcmp(request->json, "-") == 0;
-    if (!to_output) {
-        struct strata_text text = {0};
-        strata_bench_table_add(bench, &text);
-        code = strata_output_text(&text);
-    }
-    if (request->json != NULL) {
-        json_t *root = strata_bench_json(bench, request->argc, request->argv, strata_interrupted() != 0);
-        int json_code = strata_json_write(root, request->json);
-        code = code == STRATA_EXIT_DONE ? json_code : code;
-    }
     return code;
 }
 
@@ -161,28 +230,121 @@ static int check_writable(const char *path) {
     return STRATA_EXIT_DONE;
 }
 
-static int run(const struct request *request) {
+/* One device after the other. The figures of those before are kept in `benches`, closed. */
+static int run_device(struct strata_bench *bench, const struct request *request, const char *selector) {
+    *bench = (struct strata_bench){.quick = request->quick, .filter = request->filter};
+    set_pace(bench, strata_bench_topics[0]);
+    bench->figures = strata_host_allocate(NULL, figure_count() * sizeof *bench->figures);
+    enum strata_status status =
+        bench->figures != NULL ? strata_bench_open(bench, selector) : strata_fail_host_memory(0, "the figures");
+    int code = STRATA_EXIT_DONE;
+    if (status == STRATA_OK)
+        code = run_topics(bench, select_cases(bench));
+    else if (status != STRATA_CANCELLED)
+        code = strata_report();
+    bench->is_open = status == STRATA_OK;
+    return code;
+}
+
+static int print_table(const struct strata_bench *bench, bool first) {
+    struct strata_text text = {0};
+    if (!first)
+        strata_text_add(&text, "\n");
+    strata_bench_table_add(bench, &text);
+    return strata_output_text(&text);
+}
+
+static int run_devices(struct strata_bench *benches, size_t count, const struct request *request) {
+    bool to_output = request->json != NULL && strcmp(request->json, "-") == 0;
+    int code = STRATA_EXIT_DONE;
+    size_t begun = 0;
+    for (; begun < count && strata_interrupted() == 0; begun++) {
+        char index[24];
+        snprintf(index, sizeof index, "%zu", begun);
+        int own = run_device(&benches[begun], request, count > 1 ? index : request->selector);
+        if (benches[begun].is_open && !to_output) {
+            int printed = print_table(&benches[begun], begun == 0);
+            own = own == STRATA_EXIT_DONE ? printed : own;
+        }
+        code = code == STRATA_EXIT_DONE ? own : code;
+    }
+    if (request->json != NULL && benches[0].is_open) {
+        json_t *root = strata_bench_json(benches, begun, request->argc, request->argv, strata_interrupted() != 0);
+        int json_code = strata_json_write(root, request->json);
+        code = code == STRATA_EXIT_DONE ? json_code : code;
+    }
+    return code;
+}
+
+/* How many devices there are where all are asked for, else 1. */
+static int count_devices(const struct request *request, size_t *count) {
+    strata_device_list *list = NULL;
+    *count = 1;
+    if (request->selector == NULL || strcmp(request->selector, "all") != 0)
+        return STRATA_EXIT_DONE;
+    if (strata_device_list_create(&list) != STRATA_OK)
+        return strata_report();
+    *count = strata_device_list_count(list);
+    strata_device_list_destroy(&list);
+    return STRATA_EXIT_DONE;
+}
+
+static int run(struct request *request) {
+    size_t count = 1;
     int code = check_writable(request->json);
+    if (code == STRATA_EXIT_DONE)
+        code = count_devices(request, &count);
     if (code != STRATA_EXIT_DONE)
         return code;
-    struct strata_bench bench = {.quick = request->quick, .pace = request->quick ? quick_pace : full_pace};
-    bench.figures = strata_host_allocate(NULL, figure_count() * sizeof *bench.figures);
-    enum strata_status status = bench.figures != NULL ? strata_bench_open(&bench, request->selector)
-                                                      : strata_fail_host_memory(0, "the figures");
-    if (status == STRATA_OK) {
-        code = run_topics(&bench);
-        int printed = print(&bench, request);
-        code = code == STRATA_EXIT_DONE ? printed : code;
-    } else if (status != STRATA_CANCELLED) {
-        code = strata_report();
+    if (count == 1 && request->selector != NULL && strcmp(request->selector, "all") == 0)
+        request->selector = "0";
+    struct strata_bench *benches = strata_host_allocate(NULL, count * sizeof *benches);
+    if (benches == NULL) {
+        strata_fail_host_memory(count * sizeof *benches, "the figures");
+        return strata_report();
     }
-    strata_bench_close(&bench);
-    strata_host_release(NULL, bench.figures);
+    code = run_devices(benches, count, request);
+    for (size_t i = 0; i < count; i++) {
+        strata_bench_close(&benches[i]);
+        strata_host_release(NULL, benches[i].figures);
+    }
+    strata_host_release(NULL, benches);
     return strata_interrupted() != 0 ? STRATA_EXIT_SIGNAL + strata_interrupted() : code;
 }
 
+/* What there is to measure, without a device. */
+static int list(const struct request *request) {
+    struct strata_bench bench = {.quick = request->quick, .filter = request->filter};
+    struct strata_text text = {0};
+    struct strata_table table;
+    strata_table_begin(&table, "lll");
+    for (size_t topic = 0; strata_bench_topics[topic]; topic++)
+        for (size_t i = 0; i < strata_bench_topics[topic]->count; i++) {
+            const struct strata_bench_case *what = &strata_bench_topics[topic]->cases[i];
+            if (!strata_bench_is_selected(&bench, what))
+                continue;
+            strata_table_cell(&table, what->id);
+            strata_table_cell(&table, strata_bench_unit_name(what->unit));
+            strata_table_cell(&table, what->convention);
+        }
+    strata_table_end(&table, &text);
+    return strata_output_text(&text);
+}
+
+/* A filter that selects nothing is a mistake. */
+static bool selects_any(const struct request *request) {
+    struct strata_bench bench = {.quick = request->quick, .filter = request->filter};
+    for (size_t topic = 0; strata_bench_topics[topic]; topic++)
+        for (size_t i = 0; i < strata_bench_topics[topic]->count; i++)
+            if (strata_bench_is_selected(&bench, &strata_bench_topics[topic]->cases[i]))
+                return true;
+    strata_message("the filter '%s' fits none of the figures; strata bench --list names them", request->filter);
+    return false;
+}
+
 static const char notes[] =
-    "Rates are in GB/s, 10^9 bytes a second: the median of some rounds, with the 5th and 95th percentile (the least "
+    "With --device all, one device after the other. Rates are in GB/s, 10^9 bytes a second: the median of some rounds, "
+    "with the 5th and 95th percentile (the least "
     "and the most where there are fewer than 20). The warm-up is left out, the data is random, each result is checked, "
     "and what cannot be measured is n/a with the reason. On CPU devices, rounds in which other processes used the CPU "
     "are repeated.\n"
@@ -203,7 +365,19 @@ int strata_command_bench(int argc, char **argv) {
          .letter = 'q',
          .kind = STRATA_OPTION_FLAG,
          .target = &request.quick,
-         .help = "fewer rounds: half a minute at the most"},
+         .help = "fewer figures and fewer rounds: half a minute at the most"},
+        {.name = "filter",
+         .letter = 'f',
+         .kind = STRATA_OPTION_TEXT,
+         .target = &request.filter,
+         .value = "LIST",
+         .help = "measure only what is named: names, the parts between their dots, or patterns with * and ?; with "
+                 "commas between"},
+        {.name = "list",
+         .letter = 'l',
+         .kind = STRATA_OPTION_FLAG,
+         .target = &request.list,
+         .help = "name the figures, and measure nothing"},
         {.name = "json",
          .kind = STRATA_OPTION_TEXT,
          .target = &request.json,
@@ -219,5 +393,7 @@ int strata_command_bench(int argc, char **argv) {
     };
     if (!strata_usage_begin(&usage, argc, argv, &code))
         return code;
-    return run(&request);
+    if (!selects_any(&request))
+        return STRATA_EXIT_USAGE;
+    return request.list ? list(&request) : run(&request);
 }

@@ -10,9 +10,21 @@
 struct strata_bench;
 struct strata_bench_case;
 
-/* A figure, measured or not. Rates are in GB/s, 10^9 bytes. */
+/* What a figure counts. Of times less is better, and of rates more. */
+enum strata_bench_unit {
+    STRATA_BENCH_GBPS, /* 10^9 bytes a second */
+    STRATA_BENCH_GOPS, /* 10^9 operations a second */
+    STRATA_BENCH_NS,   /* nanoseconds for one */
+    STRATA_BENCH_US    /* microseconds for one */
+};
+const char *strata_bench_unit_name(enum strata_bench_unit unit);
+bool strata_bench_unit_is_time(enum strata_bench_unit unit);
+
+/* A figure, measured or not. */
 struct strata_bench_figure {
+    bool selected; /* it is to be measured */
     bool measured;
+    enum strata_bench_unit unit;
     bool wrong;             /* the device's result was wrong, so there is no figure */
     char reason[320];       /* why there is none */
     char detail[32];        /* what the device made of it, such as the mode of shared memory, or "" */
@@ -22,7 +34,7 @@ struct strata_bench_figure {
     uint32_t count; /* rounds */
     double median, low, high;
     bool is_range;   /* low and high are the least and the most, for there were too few rounds for percentiles */
-    uint64_t bytes;  /* that one pass counts */
+    uint64_t work;   /* that one pass counts: bytes, operations, or how often what is timed is done */
     uint32_t passes; /* in one round */
 
     bool is_judged;     /* whether other processes used the CPU was looked at */
@@ -39,7 +51,9 @@ struct strata_bench_case {
     const char *kind; /* of memory */
     const char *what;
     const char *convention;
-    uint32_t parameter; /* for `run` */
+    uint32_t parameter; /* for `run`, and the place of a point in a sweep */
+    enum strata_bench_unit unit;
+    bool full_only; /* not for --quick */
     enum strata_status (*run)(struct strata_bench *bench, const struct strata_bench_case *what,
                               struct strata_bench_figure *figure);
 };
@@ -47,18 +61,23 @@ struct strata_bench_case {
 struct strata_bench_topic {
     const char *name;
     const char *title; /* heads the table, and the progress bar */
+    const char *axis;  /* of a sweep: what its points are; NULL for a list of kinds */
+    const char *row;   /* of a sweep: what is measured at each point */
+    const char *ratio; /* of a sweep: the row of ratios to the first point; NULL for none */
+    bool has_half;     /* of a sweep: the point where half of the best rate is reached says something */
     const struct strata_bench_case *cases;
     size_t count;
 };
 
-extern const struct strata_bench_topic strata_bench_global;
-extern const struct strata_bench_topic strata_bench_onchip;
-extern const struct strata_bench_topic strata_bench_stride;
-extern const struct strata_bench_topic strata_bench_exchange;
-extern const struct strata_bench_topic strata_bench_reduction;
+extern const struct strata_bench_topic strata_bench_global, strata_bench_onchip, strata_bench_exchange,
+    strata_bench_reduction, strata_bench_overhead;
+extern const struct strata_bench_topic strata_bench_stride, strata_bench_offset, strata_bench_latency,
+    strata_bench_conflicts, strata_bench_read_width, strata_bench_write_width, strata_bench_copy_width,
+    strata_bench_triad_width, strata_bench_pinned_to_device, strata_bench_pinned_from_device,
+    strata_bench_pageable_to_device, strata_bench_pageable_from_device;
 
+/* All of them, lists of kinds first. A NULL ends them. */
 extern const struct strata_bench_topic *const strata_bench_topics[];
-#define STRATA_BENCH_TOPICS 5
 
 /* How the kernels go through memory. */
 enum strata_bench_form {
@@ -97,9 +116,11 @@ struct strata_bench_kernels {
 
 struct strata_bench {
     bool quick;
-    struct strata_bench_pace pace;
+    const char *filter;            /* or NULL: all */
+    struct strata_bench_pace pace; /* of the topic that is measured */
     uint64_t retry_spent;
 
+    bool is_open;
     strata_device *device;
     const struct strata_device_info *info;
     strata_queue *queue; /* with event times where they can be believed */
@@ -123,7 +144,7 @@ struct strata_bench_pass {
      * command leaves *first as it is when it is asked for both. NULL pointers ask for nothing. */
     enum strata_status (*put)(void *user, strata_event **first, strata_event **last);
     void *user;
-    uint64_t bytes;
+    uint64_t work;   /* see the figure */
     bool has_events; /* whether `put` can answer events at all */
 };
 
@@ -132,11 +153,11 @@ struct strata_bench_pass {
 enum strata_status strata_bench_measure(struct strata_bench *bench, const struct strata_bench_pass *pass,
                                         struct strata_bench_figure *figure);
 
-/* A round as it was timed. */
+/* A round as it was timed: rates or times, in the figure's unit. */
 struct strata_bench_round {
-    double rate;
-    double event_rate; /* by the device's clock; 0 without it */
-    double others;     /* cores that other processes had in its block of rounds; negative where that is not known */
+    double value;
+    double event_value; /* by the device's clock; 0 without it */
+    double others;      /* cores that other processes had in its block of rounds; negative where that is not known */
 };
 
 /* Makes the figure of `total` rounds, at least one; `least` is how many are asked for, `cores` what the machine has.
@@ -197,6 +218,7 @@ uint64_t strata_bench_differs(const uint32_t *memory, uint64_t first, uint64_t c
 /* The sums of `count` words each, `stride` apart, that work-groups have left one behind the other in some parts. */
 struct strata_bench_sums {
     struct strata_bench_data data;
+    uint64_t first; /* word */
     uint64_t groups, parts, count, stride;
 };
 
@@ -212,12 +234,41 @@ enum strata_status strata_bench_check_slice(struct strata_bench *bench, struct s
 enum strata_status strata_bench_check_host(struct strata_bench_figure *figure, const void *memory, uint64_t bytes,
                                            struct strata_bench_data data);
 
+/* Whether a case is asked for. The filter is a list of parts of ids, or patterns with * and ?, with commas between. */
+bool strata_bench_is_selected(const struct strata_bench *bench, const struct strata_bench_case *what);
+
+/* The figures of a topic, one for each of its cases. */
+struct strata_bench_figure *strata_bench_topic_figures(const struct strata_bench *bench, size_t topic);
+
 /* The figure of a case by its id; NULL when there is none or it was not measured. */
 const struct strata_bench_figure *strata_bench_find(const struct strata_bench *bench, const char *id);
+
+/* Kernels that other topics measure, too; the parameter says which. */
+enum strata_bench_access {
+    STRATA_BENCH_ACCESS_READ,
+    STRATA_BENCH_ACCESS_WRITE,
+    STRATA_BENCH_ACCESS_COPY,
+    STRATA_BENCH_ACCESS_TRIAD, /* these with a width in words; 0 is what suits the device */
+    STRATA_BENCH_ACCESS_OFFSET,
+    STRATA_BENCH_ACCESS_GATHER
+};
+#define STRATA_BENCH_ACCESS(access, parameter) ((uint32_t)(access) << 16 | (uint32_t)(parameter))
+enum strata_status strata_bench_measure_access(struct strata_bench *bench, const struct strata_bench_case *what,
+                                               struct strata_bench_figure *figure);
+enum strata_bench_latency_kind {
+    STRATA_BENCH_CHASE,
+    STRATA_BENCH_LOCAL_CHASE,
+    STRATA_BENCH_CONFLICTS, /* with a stride from bit 8 on */
+    STRATA_BENCH_REGISTERS,
+    STRATA_BENCH_INDEXED
+};
+enum strata_status strata_bench_measure_latency(struct strata_bench *bench, const struct strata_bench_case *what,
+                                                struct strata_bench_figure *figure);
 
 /* What is printed. `bench` may have been stopped half way. */
 void strata_bench_table_add(const struct strata_bench *bench, struct strata_text *text);
 struct json_t;
-struct json_t *strata_bench_json(const struct strata_bench *bench, int argc, char **argv, bool interrupted);
+struct json_t *strata_bench_json(const struct strata_bench *benches, size_t count, int argc, char **argv,
+                                 bool interrupted);
 
 #endif

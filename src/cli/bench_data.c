@@ -65,7 +65,9 @@ enum strata_status strata_bench_check_sums(struct strata_bench *bench, struct st
     enum strata_status status = strata_read(bench->queue, strata_sub(strata_all(bench->sums), 0, bytes), sums);
     uint64_t group = 0, span = expected->count * expected->stride;
     for (; status == STRATA_OK && group < expected->groups && strata_interrupted() == 0; group++) {
-        uint32_t right = strata_bench_sum(expected->data, group * span, expected->count, expected->stride), sum = 0;
+        uint32_t right = strata_bench_sum(expected->data, expected->first + group * span, expected->count,
+                                          expected->stride),
+                 sum = 0;
         for (uint64_t part = 0; part < expected->parts; part++)
             sum += sums[group * expected->parts + part];
         if (sum != right)

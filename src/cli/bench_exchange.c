@@ -22,6 +22,7 @@
 #define WAITED 1.5
 
 enum direction { TO_DEVICE, FROM_DEVICE };
+
 enum { PAGEABLE = 0x100 }; /* beside enum strata_kind */
 
 #define CODE(kind, direction) ((uint32_t)(kind) << 1 | (uint32_t)(direction))
@@ -235,7 +236,7 @@ static enum strata_status measure_exchange(struct strata_bench *bench, const str
     struct strata_bench_pass pass = {.before = brackets ? before_hand_over : NULL,
                                      .put = brackets ? put_hand_over : put_copy,
                                      .user = &exchange,
-                                     .bytes = exchange.bytes,
+                                     .work = exchange.bytes,
                                      .has_events = !brackets};
     enum strata_status status = make_host_end(&exchange, kind);
     if (status == STRATA_OK)
@@ -257,14 +258,124 @@ static enum strata_status measure_exchange(struct strata_bench *bench, const str
     return status;
 }
 
+/* Both ways at once, over two queues. */
+struct duplex {
+    struct exchange down, up;
+    strata_queue *second;
+};
+
+static enum strata_status put_both(void *user, strata_event **first, strata_event **last) {
+    struct duplex *duplex = user;
+    strata_queue *queue = duplex->down.bench->queue;
+    strata_event *event = NULL;
+    (void)first;
+    (void)last;
+    enum strata_status status =
+        duplex->up.buffer != NULL
+            ? strata_copy_async(duplex->second, strata_all(duplex->up.buffer),
+                                strata_sub(strata_all(duplex->up.bench->output), 0, duplex->up.bytes), &event)
+            : strata_read_async(duplex->second, strata_sub(strata_all(duplex->up.bench->output), 0, duplex->up.bytes),
+                                duplex->up.host, &event);
+    if (status == STRATA_OK)
+        status = strata_queue_flush(duplex->second);
+    if (status == STRATA_OK)
+        status = put_copy(&duplex->down, NULL, NULL);
+    if (status == STRATA_OK)
+        status = strata_queue_flush(queue);
+    if (status == STRATA_OK)
+        status = strata_queue_wait(queue, event);
+    strata_event_destroy(&event);
+    return status;
+}
+
+static void release_end(struct exchange *exchange) {
+    strata_buffer_destroy(&exchange->buffer);
+    strata_host_release(NULL, exchange->block);
+}
+
+static enum strata_status check_both(const struct duplex *duplex, struct strata_bench_figure *figure) {
+    struct strata_bench *bench = duplex->down.bench;
+    enum strata_status status = strata_queue_finish(duplex->second);
+    if (status == STRATA_OK)
+        status = strata_bench_check_slice(bench, figure, device_end(&duplex->down), DATA);
+    if (status == STRATA_OK)
+        status = strata_bench_check_host(figure, duplex->up.host, duplex->up.bytes, STRATA_BENCH_WORDS(7));
+    return status;
+}
+
+static enum strata_status measure_both(struct strata_bench *bench, const struct strata_bench_case *what,
+                                       struct strata_bench_figure *figure) {
+    struct exchange end = {.bench = bench, .bytes = bench->exchange_bytes};
+    struct duplex duplex = {.down = end, .up = end};
+    duplex.up.direction = FROM_DEVICE;
+    struct strata_bench_pass pass = {.put = put_both, .user = &duplex, .work = 2 * end.bytes};
+    enum strata_status status = strata_queue_create(bench->device, NULL, &duplex.second);
+    if (status == STRATA_OK)
+        status = make_host_end(&duplex.down, what->parameter >> 1);
+    if (status == STRATA_OK)
+        status = make_host_end(&duplex.up, what->parameter >> 1);
+    if (status == STRATA_OK)
+        status = strata_bench_put_write(bench, strata_all(bench->output), STRATA_BENCH_WORDS(7), NULL);
+    if (status == STRATA_OK)
+        status = strata_queue_finish(bench->queue);
+    if (status == STRATA_OK)
+        status = prepare(&duplex.down, false);
+    if (status == STRATA_OK)
+        status = strata_bench_measure(bench, &pass, figure);
+    bench->held = (struct strata_bench_data){0};
+    if (status == STRATA_OK)
+        status = check_both(&duplex, figure);
+    strata_queue_destroy(&duplex.second);
+    release_end(&duplex.down);
+    release_end(&duplex.up);
+    return status;
+}
+
+/* Nothing to do, but a pass is a round of its own then, and its wait counts. */
+static enum strata_status before_copy(void *user) {
+    (void)user;
+    return STRATA_OK;
+}
+
+/* A copy of a size, from the call to its end; the parameter has the logarithm above the code. */
+static enum strata_status measure_size(struct strata_bench *bench, const struct strata_bench_case *what,
+                                       struct strata_bench_figure *figure) {
+    struct exchange exchange = {.bench = bench,
+                                .direction = (enum direction)(what->parameter & 1),
+                                .bytes = UINT64_C(1) << (what->parameter >> 16)};
+    struct strata_bench_pass pass = {.before = before_copy, .put = put_copy, .user = &exchange, .work = exchange.bytes};
+    if (exchange.bytes > bench->bytes || exchange.bytes > 4 * bench->exchange_bytes)
+        return strata_fail(STRATA_UNSUPPORTED, "more than the bench takes of this device's memory");
+    enum strata_status status = make_host_end(&exchange, (what->parameter & 0xffff) >> 1);
+    if (status == STRATA_OK)
+        status = prepare(&exchange, false);
+    if (status == STRATA_OK)
+        status = strata_bench_measure(bench, &pass, figure);
+    if (exchange.direction == TO_DEVICE)
+        bench->held = (struct strata_bench_data){0};
+    if (status == STRATA_OK)
+        status = check(&exchange, false, figure);
+    strata_queue_finish(bench->queue);
+    release_end(&exchange);
+    return status;
+}
+
 #define CASE(kind, name, direction, id, words)                                                                         \
-    { name "." id, name, words, "bytes once: a copy " words, CODE(kind, direction), measure_exchange }
+    {                                                                                                                  \
+        name "." id, name, words, "bytes once: a copy " words, CODE(kind, direction), STRATA_BENCH_GBPS, false,        \
+            measure_exchange                                                                                           \
+    }
 #define BOTH_WAYS(kind, name)                                                                                          \
     CASE(kind, name, TO_DEVICE, "to-device", "to device"), CASE(kind, name, FROM_DEVICE, "from-device", "from device")
+#define AT_ONCE(kind, name)                                                                                            \
+    {                                                                                                                  \
+        name ".both-ways", name, "both ways", "bytes of both: two copies at once", CODE(kind, TO_DEVICE),              \
+            STRATA_BENCH_GBPS, false, measure_both                                                                     \
+    }
 
-static const struct strata_bench_case cases[] = {BOTH_WAYS(PAGEABLE, "pageable"), BOTH_WAYS(STRATA_PINNED, "pinned"),
-                                                 BOTH_WAYS(STRATA_WRAPPED, "wrapped"),
-                                                 BOTH_WAYS(STRATA_SHARED, "shared")};
+static const struct strata_bench_case cases[] = {
+    BOTH_WAYS(PAGEABLE, "pageable"),  AT_ONCE(PAGEABLE, "pageable"),        BOTH_WAYS(STRATA_PINNED, "pinned"),
+    AT_ONCE(STRATA_PINNED, "pinned"), BOTH_WAYS(STRATA_WRAPPED, "wrapped"), BOTH_WAYS(STRATA_SHARED, "shared")};
 
 const struct strata_bench_topic strata_bench_exchange = {
     .name = "exchange",
@@ -272,3 +383,31 @@ const struct strata_bench_topic strata_bench_exchange = {
     .cases = cases,
     .count = sizeof cases / sizeof cases[0],
 };
+
+#define SIZE_CASE(name, kind, direction, words, bits)                                                                  \
+    {                                                                                                                  \
+        "size." name "." words, "size", words, "bytes once: one copy of " words ", with its launch and its wait",      \
+            (uint32_t)bits << 16 | CODE(kind, direction), STRATA_BENCH_GBPS, true, measure_size                        \
+    }
+#define SIZE_TOPIC(variable, cases_name, id, kind, direction, label)                                                   \
+    static const struct strata_bench_case cases_name[] = {                                                             \
+        SIZE_CASE(id, kind, direction, "4KiB", 12),   SIZE_CASE(id, kind, direction, "16KiB", 14),                     \
+        SIZE_CASE(id, kind, direction, "64KiB", 16),  SIZE_CASE(id, kind, direction, "256KiB", 18),                    \
+        SIZE_CASE(id, kind, direction, "1MiB", 20),   SIZE_CASE(id, kind, direction, "4MiB", 22),                      \
+        SIZE_CASE(id, kind, direction, "16MiB", 24),  SIZE_CASE(id, kind, direction, "64MiB", 26),                     \
+        SIZE_CASE(id, kind, direction, "256MiB", 28), SIZE_CASE(id, kind, direction, "1GiB", 30)};                     \
+    const struct strata_bench_topic variable = {.name = "size-" id,                                                    \
+                                                .title = "copies of each size",                                        \
+                                                .axis = label,                                                         \
+                                                .row = "GB/s",                                                         \
+                                                .has_half = true,                                                      \
+                                                .cases = cases_name,                                                   \
+                                                .count = sizeof cases_name / sizeof cases_name[0]}
+SIZE_TOPIC(strata_bench_pinned_to_device, pinned_down, "pinned-to-device", STRATA_PINNED, TO_DEVICE,
+           "pinned to device");
+SIZE_TOPIC(strata_bench_pinned_from_device, pinned_up, "pinned-from-device", STRATA_PINNED, FROM_DEVICE,
+           "pinned from device");
+SIZE_TOPIC(strata_bench_pageable_to_device, pageable_down, "pageable-to-device", PAGEABLE, TO_DEVICE,
+           "pageable to device");
+SIZE_TOPIC(strata_bench_pageable_from_device, pageable_up, "pageable-from-device", PAGEABLE, FROM_DEVICE,
+           "pageable from device");

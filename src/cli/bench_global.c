@@ -35,7 +35,7 @@ static enum strata_status put_copy(void *user, strata_event **first, strata_even
 static enum strata_status measure_read(struct strata_bench *bench, const struct strata_bench_case *what,
                                        struct strata_bench_figure *figure) {
     (void)what;
-    struct strata_bench_pass pass = {.put = put_read, .user = bench, .bytes = bench->bytes, .has_events = true};
+    struct strata_bench_pass pass = {.put = put_read, .user = bench, .work = bench->bytes, .has_events = true};
     struct strata_bench_sums sums = strata_bench_read_sums(bench, bench->bytes, READ_DATA);
     enum strata_status status = strata_bench_hold(bench, READ_DATA);
     if (status == STRATA_OK)
@@ -50,7 +50,7 @@ static enum strata_status measure_read(struct strata_bench *bench, const struct 
 static enum strata_status measure_write(struct strata_bench *bench, const struct strata_bench_case *what,
                                         struct strata_bench_figure *figure) {
     (void)what;
-    struct strata_bench_pass pass = {.put = put_write, .user = bench, .bytes = bench->bytes, .has_events = true};
+    struct strata_bench_pass pass = {.put = put_write, .user = bench, .work = bench->bytes, .has_events = true};
     enum strata_status status = strata_fill(bench->queue, strata_all(bench->output), "never", 5);
     if (status == STRATA_OK)
         status = strata_bench_measure(bench, &pass, figure);
@@ -62,7 +62,7 @@ static enum strata_status measure_write(struct strata_bench *bench, const struct
 static enum strata_status measure_copy(struct strata_bench *bench, const struct strata_bench_case *what,
                                        struct strata_bench_figure *figure) {
     (void)what;
-    struct strata_bench_pass pass = {.put = put_copy, .user = bench, .bytes = 2 * bench->bytes, .has_events = true};
+    struct strata_bench_pass pass = {.put = put_copy, .user = bench, .work = 2 * bench->bytes, .has_events = true};
     enum strata_status status = strata_bench_hold(bench, READ_DATA);
     if (status == STRATA_OK)
         status = strata_fill(bench->queue, strata_all(bench->output), "never", 5);
@@ -74,9 +74,14 @@ static enum strata_status measure_copy(struct strata_bench *bench, const struct 
 }
 
 static const struct strata_bench_case global_cases[] = {
-    {"global.read", "global", "read", "bytes read, by a kernel", 0, measure_read},
-    {"global.write", "global", "write", "bytes written, by a kernel", 0, measure_write},
-    {"global.copy", "global", "copy", "bytes read and bytes written, by a kernel", 0, measure_copy},
+    {"global.read", "global", "read", "bytes read, by a kernel", 0, STRATA_BENCH_GBPS, false, measure_read},
+    {"global.write", "global", "write", "bytes written, by a kernel", 0, STRATA_BENCH_GBPS, false, measure_write},
+    {"global.copy", "global", "copy", "bytes read and bytes written, by a kernel", 0, STRATA_BENCH_GBPS, false,
+     measure_copy},
+    {"global.triad", "global", "triad", "bytes read and bytes written: a = b + 0.4 c of f32",
+     STRATA_BENCH_ACCESS(STRATA_BENCH_ACCESS_TRIAD, 0), STRATA_BENCH_GBPS, false, strata_bench_measure_access},
+    {"global.gather", "global", "random words", "bytes used: each word of 4 bytes once, in random order",
+     STRATA_BENCH_ACCESS(STRATA_BENCH_ACCESS_GATHER, 0), STRATA_BENCH_GBPS, false, strata_bench_measure_access},
 };
 
 const struct strata_bench_topic strata_bench_global = {
@@ -129,7 +134,7 @@ static enum strata_status measure_stride(struct strata_bench *bench, const struc
                                      .count = (uint64_t)sweep.count * bench->kernels.items,
                                      .stride = sweep.stride};
     struct strata_bench_pass pass = {
-        .put = put_sweep, .user = &sweep, .bytes = sums.groups * sums.count * 4, .has_events = true};
+        .put = put_sweep, .user = &sweep, .work = sums.groups * sums.count * 4, .has_events = true};
     enum strata_status status = strata_bench_hold(bench, READ_DATA);
     if (status == STRATA_OK)
         status = strata_bench_clear_sums(bench);
@@ -143,7 +148,7 @@ static enum strata_status measure_stride(struct strata_bench *bench, const struc
 #define STRIDE_CASE(stride)                                                                                            \
     {                                                                                                                  \
         "stride." #stride, "stride", #stride, "bytes used: one word of 4 bytes in every " #stride, stride,             \
-            measure_stride                                                                                             \
+            STRATA_BENCH_GBPS, false, measure_stride                                                                   \
     }
 
 static const struct strata_bench_case stride_cases[] = {
@@ -152,6 +157,9 @@ static const struct strata_bench_case stride_cases[] = {
 const struct strata_bench_topic strata_bench_stride = {
     .name = "stride",
     .title = "strided reads",
+    .axis = "one word of every",
+    .row = "useful GB/s",
+    .ratio = "x stride 1",
     .cases = stride_cases,
     .count = sizeof stride_cases / sizeof stride_cases[0],
 };

@@ -77,7 +77,7 @@ static int set_values(json_t *object, const struct strata_bench_figure *figure) 
                   "p5", has ? rate_json(figure->low) : json_null(),                                      //
                   "p95", has ? rate_json(figure->high) : json_null(),                                    //
                   "spread", has ? json_string(figure->is_range ? "range" : "percentiles") : json_null(), //
-                  "bytes", has ? strata_json_u64(figure->bytes) : json_null(),                           //
+                  "work", has ? strata_json_u64(figure->work) : json_null(),                             //
                   "passes", has ? strata_json_u64(figure->passes) : json_null(),                         //
                   "checked", (int)has,                                                                   //
                   "quiet", has && figure->is_judged ? json_boolean(figure->is_quiet) : json_null(),      //
@@ -99,7 +99,7 @@ static json_t *figure_json(const struct strata_bench_topic *topic, const struct 
                                "id", what->id,                                                                  //
                                "topic", topic->name,                                                            //
                                "name", name,                                                                    //
-                               "unit", "GB/s",                                                                  //
+                               "unit", strata_bench_unit_name(what->unit),                                      //
                                "detail", figure->detail[0] != '\0' ? json_string(figure->detail) : json_null(), //
                                "convention", figure->convention != NULL ? figure->convention : what->convention);
     if (object != NULL && set_values(object, figure) != 0) {
@@ -112,8 +112,10 @@ static json_t *figure_json(const struct strata_bench_topic *topic, const struct 
 static json_t *figures_json(const struct strata_bench *bench) {
     json_t *list = json_array();
     const struct strata_bench_figure *figure = bench->figures;
-    for (size_t topic = 0; list != NULL && topic < STRATA_BENCH_TOPICS; topic++)
+    for (size_t topic = 0; list != NULL && strata_bench_topics[topic]; topic++)
         for (size_t i = 0; list != NULL && i < strata_bench_topics[topic]->count; i++, figure++) {
+            if (!figure->selected)
+                continue;
             json_t *object = figure_json(strata_bench_topics[topic], &strata_bench_topics[topic]->cases[i], figure);
             if (json_array_append_new(list, object) != 0) {
                 json_decref(list);
@@ -143,13 +145,23 @@ static json_t *device_json(const struct strata_bench *bench) {
                      "figures", figures_json(bench));
 }
 
-json_t *strata_bench_json(const struct strata_bench *bench, int argc, char **argv, bool interrupted) {
-    return json_pack("{s:s, s:o, s:o, s:b, s:b, s:o, s:[o]}", //
-                     "version", strata_version(),             //
-                     "command", command_json(argc, argv),     //
-                     "date", date_json(),                     //
-                     "quick", (int)bench->quick,              //
-                     "interrupted", (int)interrupted,         //
-                     "machine", machine_json(),               //
-                     "devices", device_json(bench));
+static json_t *devices_json(const struct strata_bench *benches, size_t count) {
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < count; i++)
+        if (benches[i].is_open && json_array_append_new(list, device_json(&benches[i])) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
+json_t *strata_bench_json(const struct strata_bench *benches, size_t count, int argc, char **argv, bool interrupted) {
+    return json_pack("{s:s, s:o, s:o, s:b, s:b, s:o, s:o}", //
+                     "version", strata_version(),           //
+                     "command", command_json(argc, argv),   //
+                     "date", date_json(),                   //
+                     "quick", (int)benches[0].quick,        //
+                     "interrupted", (int)interrupted,       //
+                     "machine", machine_json(),             //
+                     "devices", devices_json(benches, count));
 }

@@ -108,9 +108,16 @@ static void show_progress(struct strata_bench *bench, double share) {
     strata_progress_update(&bench->progress, bench->progress_done + (uint64_t)(fmin(share, 1) * 1000));
 }
 
+/* `work` took so many seconds. */
+static double value_of(enum strata_bench_unit unit, double work, double seconds) {
+    if (strata_bench_unit_is_time(unit))
+        return seconds / work * (unit == STRATA_BENCH_NS ? 1e9 : 1e6);
+    return seconds > 0 ? work / 1e9 / seconds : INFINITY;
+}
+
 /* Rounds until the block is long enough. */
-static enum strata_status run_block(struct strata_bench *bench, const struct strata_bench_pass *pass, uint32_t passes,
-                                    struct rounds *rounds) {
+static enum strata_status run_block(struct strata_bench *bench, const struct strata_bench_pass *pass,
+                                    const struct strata_bench_figure *figure, struct rounds *rounds) {
     bool judged = bench->info->type == STRATA_DEVICE_CPU;
     size_t first = rounds->count;
     struct strata_bench_load before = strata_bench_load_now();
@@ -119,10 +126,10 @@ static enum strata_status run_block(struct strata_bench *bench, const struct str
     do {
         double seconds, by_events;
         struct strata_bench_round round = {.others = -1};
-        status = run_passes(bench, pass, passes, &seconds, &by_events);
-        double bytes = (double)pass->bytes * passes / 1e9;
-        round.rate = seconds > 0 ? bytes / seconds : INFINITY;
-        round.event_rate = by_events > 0 ? bytes / by_events : 0;
+        status = run_passes(bench, pass, figure->passes, &seconds, &by_events);
+        double work = (double)pass->work * figure->passes;
+        round.value = value_of(figure->unit, work, seconds);
+        round.event_value = by_events > 0 ? value_of(figure->unit, work, by_events) : 0;
         if (status == STRATA_OK)
             status = add_round(rounds, &round);
         if (status == STRATA_OK)
@@ -136,8 +143,8 @@ static enum strata_status run_block(struct strata_bench *bench, const struct str
 }
 
 /* Blocks until there are enough quiet ones, or the time for repetitions is spent. */
-static enum strata_status collect(struct strata_bench *bench, const struct strata_bench_pass *pass, uint32_t passes,
-                                  struct rounds *rounds) {
+static enum strata_status collect(struct strata_bench *bench, const struct strata_bench_pass *pass,
+                                  const struct strata_bench_figure *figure, struct rounds *rounds) {
     const struct strata_bench_pace *pace = &bench->pace;
     uint64_t kept = 0, thrown = 0;
     size_t kept_count = 0;
@@ -147,7 +154,7 @@ static enum strata_status collect(struct strata_bench *bench, const struct strat
             break;
         size_t first = rounds->count;
         uint64_t begun = strata_bench_now();
-        status = run_block(bench, pass, passes, rounds);
+        status = run_block(bench, pass, figure, rounds);
         uint64_t took = strata_bench_now() - begun;
         /* Most of the time for repetitions is kept until all figures were tried: others may have left by then. */
         bool can_repeat = bench->retry_spent < pace->retry / 2 && thrown < pace->retry / 8;
@@ -179,12 +186,12 @@ bool strata_bench_wait_for_quiet(struct strata_bench *bench) {
 enum strata_status strata_bench_measure(struct strata_bench *bench, const struct strata_bench_pass *pass,
                                         struct strata_bench_figure *figure) {
     struct rounds rounds = {0};
-    figure->bytes = pass->bytes;
+    figure->work = pass->work;
     enum strata_status status = stop_if_interrupted();
     if (status == STRATA_OK)
         status = warm_up(bench, pass, &figure->passes);
     if (status == STRATA_OK)
-        status = collect(bench, pass, figure->passes, &rounds);
+        status = collect(bench, pass, figure, &rounds);
     if (status == STRATA_OK)
         status =
             strata_bench_summarise(rounds.list, rounds.count, bench->pace.least, strata_bench_core_count(), figure);

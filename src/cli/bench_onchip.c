@@ -99,7 +99,7 @@ static enum strata_status measure(struct onchip *onchip, uint64_t bytes_each, st
     enum strata_status status = strata_bench_clear_sums(onchip->bench);
     if (status == STRATA_OK)
         status = choose_rounds(onchip, &pass);
-    pass.bytes = onchip->groups * onchip->items * onchip->rounds * bytes_each;
+    pass.work = onchip->groups * onchip->items * onchip->rounds * bytes_each;
     if (status == STRATA_OK)
         status = strata_bench_measure(onchip->bench, &pass, figure);
     return status == STRATA_OK ? check_answers(onchip, figure) : status;
@@ -147,16 +147,21 @@ static enum strata_status measure_constant(struct strata_bench *bench, const str
 }
 
 static const struct strata_bench_case cases[] = {
-    {"local.read-write", "local", "read, write", "bytes read and bytes written, of local memory", 0, measure_local},
+    {"local.read-write", "local", "read, write", "bytes read and bytes written, of local memory", 0, STRATA_BENCH_GBPS,
+     false, measure_local},
     {"constant.same", "constant", "same word", "bytes read: all work-items of a work-group read one word at a time", 0,
-     measure_constant},
+     STRATA_BENCH_GBPS, false, measure_constant},
     {"constant.different", "constant", "own words", "bytes read: each work-item of a work-group reads another word", 1,
-     measure_constant},
+     STRATA_BENCH_GBPS, false, measure_constant},
+    {"private.registers", "private", "registers", "updates of an array of 16 words, whose indices the compiler knows",
+     STRATA_BENCH_REGISTERS, STRATA_BENCH_GOPS, false, strata_bench_measure_latency},
+    {"private.indexed", "private", "indexed", "updates of an array of 16 words, indexed at run time",
+     STRATA_BENCH_INDEXED, STRATA_BENCH_GOPS, false, strata_bench_measure_latency},
 };
 
 const struct strata_bench_topic strata_bench_onchip = {
     .name = "onchip",
-    .title = "local and constant memory",
+    .title = "memory on the chip",
     .cases = cases,
     .count = sizeof cases / sizeof cases[0],
 };

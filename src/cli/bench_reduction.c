@@ -42,7 +42,7 @@ static enum strata_status put_strata(void *user, strata_event **first, strata_ev
 static enum strata_status measure_strata(struct strata_bench *bench, const struct strata_bench_case *what,
                                          struct strata_bench_figure *figure) {
     (void)what;
-    struct strata_bench_pass pass = {.put = put_strata, .user = bench, .bytes = bench->bytes};
+    struct strata_bench_pass pass = {.put = put_strata, .user = bench, .work = bench->bytes};
     float sum = 0;
     enum strata_status status = strata_bench_hold(bench, DATA);
     if (status == STRATA_OK)
@@ -101,7 +101,7 @@ static enum strata_status put_textbook(void *user, strata_event **first, strata_
 
 static enum strata_status measure_built(struct textbook *textbook, struct strata_bench_figure *figure) {
     struct strata_bench *bench = textbook->bench;
-    struct strata_bench_pass pass = {.put = put_textbook, .user = textbook, .bytes = bench->bytes, .has_events = true};
+    struct strata_bench_pass pass = {.put = put_textbook, .user = textbook, .work = bench->bytes, .has_events = true};
     uint64_t most = strata_kernel_get_info(textbook->kernel)->max_group_items;
     float sum = 0;
     for (textbook->items = GROUP_ITEMS; textbook->items > most;)
@@ -137,11 +137,13 @@ static enum strata_status measure_textbook(struct strata_bench *bench, const str
 
 static const struct strata_bench_case cases[] = {
     {"reduction.naive", "reduce", "naive tree",
-     "bytes read: a tree of 256 in local memory, an element for each work-item", 0, measure_textbook},
+     "bytes read: a tree of 256 in local memory, an element for each work-item", 0, STRATA_BENCH_GBPS, false,
+     measure_textbook},
     {"reduction.strided", "reduce", "strided",
-     "bytes read: 64 neighbouring elements for each work-item, so uncoalesced", 64, measure_textbook},
+     "bytes read: 64 neighbouring elements for each work-item, so uncoalesced", 64, STRATA_BENCH_GBPS, false,
+     measure_textbook},
     {"reduction.strata", "reduce", "strata", "bytes read: strata_reduce, which leaves its result on the device", 0,
-     measure_strata},
+     STRATA_BENCH_GBPS, false, measure_strata},
 };
 
 const struct strata_bench_topic strata_bench_reduction = {

@@ -20,6 +20,15 @@
 /* The device's own clock and the wall clock look at the same work; beyond this the figure says that they differ. */
 #define EVENT_DIFFERENCE 0.10
 
+const char *strata_bench_unit_name(enum strata_bench_unit unit) {
+    static const char *const names[] = {"GB/s", "Gop/s", "ns", "us"};
+    return names[unit];
+}
+
+bool strata_bench_unit_is_time(enum strata_bench_unit unit) {
+    return unit == STRATA_BENCH_NS || unit == STRATA_BENCH_US;
+}
+
 bool strata_bench_is_quiet(double others, double cores) {
     return others <= OTHERS_SHARE * cores;
 }
@@ -65,9 +74,9 @@ static size_t choose(struct strata_bench_round *rounds, size_t total, size_t lea
 static void summarise_events(const struct strata_bench_round *rounds, size_t count, double *numbers,
                              struct strata_bench_figure *figure) {
     for (size_t i = 0; i < count; i++) {
-        if (rounds[i].event_rate <= 0)
+        if (rounds[i].event_value <= 0)
             return;
-        numbers[i] = rounds[i].event_rate;
+        numbers[i] = rounds[i].event_value;
     }
     qsort(numbers, count, sizeof *numbers, compare_numbers);
     figure->event_median = percentile(numbers, count, 0.5);
@@ -81,7 +90,7 @@ enum strata_status strata_bench_summarise(struct strata_bench_round *rounds, siz
     if (numbers == NULL)
         return strata_fail_host_memory(count * sizeof *numbers, "the rounds");
     for (size_t i = 0; i < count; i++)
-        numbers[i] = rounds[i].rate;
+        numbers[i] = rounds[i].value;
     qsort(numbers, count, sizeof *numbers, compare_numbers);
     figure->count = (uint32_t)count;
     figure->median = percentile(numbers, count, 0.5);
@@ -90,7 +99,8 @@ enum strata_status strata_bench_summarise(struct strata_bench_round *rounds, siz
     figure->high = percentile(numbers, count, figure->is_range ? 1 : 0.95);
     summarise_events(rounds, count, numbers, figure);
     free(numbers);
-    if (!(figure->median > 0 && figure->median < IMPOSSIBLE_RATE))
+    bool is_time = strata_bench_unit_is_time(figure->unit);
+    if (!(figure->median > 0 && (is_time || figure->median < IMPOSSIBLE_RATE)))
         return strata_fail(STRATA_UNSUPPORTED, "the time is not credible: the runtime seems to skip the work");
     figure->measured = true;
     return STRATA_OK;

@@ -5,12 +5,16 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The bar of the best figure of a topic. */
 #define BAR_COLUMNS 20
 
 #define LINE_COLUMNS 100
+
+/* Points of a sweep that stand beside each other. The others are in the JSON. */
+#define POINTS_MOST 8
 
 /* A gain worth a recommendation. */
 #define WORTHWHILE 1.2
@@ -40,19 +44,11 @@ static size_t case_count(size_t topic) {
     return strata_bench_topics[topic]->count;
 }
 
-/* The figures of a topic are neighbours. */
-static const struct strata_bench_figure *topic_figures(const struct strata_bench *bench, size_t topic) {
-    size_t first = 0;
-    for (size_t i = 0; i < topic; i++)
-        first += case_count(i);
-    return bench->figures + first;
-}
-
 const struct strata_bench_figure *strata_bench_find(const struct strata_bench *bench, const char *id) {
-    for (size_t topic = 0; topic < STRATA_BENCH_TOPICS; topic++)
+    for (size_t topic = 0; strata_bench_topics[topic] != NULL; topic++)
         for (size_t i = 0; i < case_count(topic); i++)
             if (strcmp(strata_bench_topics[topic]->cases[i].id, id) == 0) {
-                const struct strata_bench_figure *figure = topic_figures(bench, topic) + i;
+                const struct strata_bench_figure *figure = strata_bench_topic_figures(bench, topic) + i;
                 return figure->measured ? figure : NULL;
             }
     return NULL;
@@ -63,11 +59,16 @@ static double rate_of(const struct strata_bench *bench, const char *id) {
     return figure != NULL ? figure->median : 0;
 }
 
+/* In GB/s, as most figures are; the others have a table of their own. */
+static bool is_rate(const struct strata_bench_figure *figure) {
+    return figure->measured && figure->unit == STRATA_BENCH_GBPS;
+}
+
 static double best_of_topic(const struct strata_bench *bench, size_t topic) {
     double best = 0;
     for (size_t i = 0; i < case_count(topic); i++)
-        if (topic_figures(bench, topic)[i].measured)
-            best = fmax(best, topic_figures(bench, topic)[i].median);
+        if (is_rate(&strata_bench_topic_figures(bench, topic)[i]))
+            best = fmax(best, strata_bench_topic_figures(bench, topic)[i].median);
     return best;
 }
 
@@ -78,7 +79,7 @@ static const char *mark_of(const struct strata_bench_figure *figure) {
 
 static void add_case(const struct strata_bench *bench, size_t topic, size_t index, struct strata_table *table) {
     const struct strata_bench_case *what = &strata_bench_topics[topic]->cases[index];
-    const struct strata_bench_figure *figure = topic_figures(bench, topic) + index;
+    const struct strata_bench_figure *figure = strata_bench_topic_figures(bench, topic) + index;
     char rate[STRATA_NUMBER_TEXT + 4], low[STRATA_NUMBER_TEXT], high[STRATA_NUMBER_TEXT];
     double read = rate_of(bench, "global.read");
     bool has_detail = figure->detail[0] != '\0';
@@ -109,52 +110,131 @@ static void add_rule(struct strata_table *table) {
 /* Whether a topic was measured at all; an interrupt leaves the later ones out. */
 static bool was_begun(const struct strata_bench *bench, size_t topic) {
     for (size_t i = 0; i < case_count(topic); i++) {
-        const struct strata_bench_figure *figure = topic_figures(bench, topic) + i;
+        const struct strata_bench_figure *figure = strata_bench_topic_figures(bench, topic) + i;
         if (figure->measured || figure->reason[0] != '\0')
             return true;
     }
     return false;
 }
 
+static bool is_listed(const struct strata_bench *bench, size_t topic, size_t index) {
+    const struct strata_bench_figure *figure = strata_bench_topic_figures(bench, topic) + index;
+    return strata_bench_topics[topic]->axis == NULL && figure->selected &&
+           (figure->measured || figure->reason[0] != '\0');
+}
+
 static void add_kinds(const struct strata_bench *bench, struct strata_text *text) {
     static const char *const head[] = {"memory", "access", "GB/s", "5 %", "95 %", "n", "x read", "of the best"};
     struct strata_table table;
+    bool any = false;
     strata_table_begin(&table, "llrrrrrl");
     for (size_t i = 0; i < sizeof head / sizeof head[0]; i++)
         strata_table_cell(&table, head[i]);
-    for (size_t topic = 0; topic < STRATA_BENCH_TOPICS; topic++) {
-        if (strata_bench_topics[topic] == &strata_bench_stride || !was_begun(bench, topic))
-            continue;
-        if (strata_bench_topics[topic] != &strata_bench_global)
-            add_rule(&table);
-        for (size_t i = 0; i < case_count(topic); i++)
+    for (size_t topic = 0; strata_bench_topics[topic] != NULL; topic++) {
+        bool first = true;
+        for (size_t i = 0; i < case_count(topic); i++) {
+            if (!is_listed(bench, topic, i) || strata_bench_topics[topic]->cases[i].unit != STRATA_BENCH_GBPS)
+                continue;
+            if (first && any)
+                add_rule(&table);
             add_case(bench, topic, i, &table);
+            first = false;
+            any = true;
+        }
     }
-    strata_table_end(&table, text);
+    struct strata_text unused = {0};
+    strata_table_end(&table, any ? text : &unused);
+    strata_text_release(&unused);
 }
 
-/* The sweep lies down: a column for each stride. */
-static void add_sweep(const struct strata_bench *bench, size_t topic, struct strata_text *text) {
-    const struct strata_bench_figure *figures = topic_figures(bench, topic);
-    char number[STRATA_NUMBER_TEXT + 4];
+/* Latencies, costs, and rates of what are no bytes. */
+static void add_others(const struct strata_bench *bench, struct strata_text *text) {
+    static const char *const head[] = {"what", "", "median", "", "5 %", "95 %", "n"};
     struct strata_table table;
-    char alignment[32] = "l";
-    memset(alignment + 1, 'r', case_count(topic));
+    bool any = false;
+    strata_table_begin(&table, "llrlrrr");
+    for (size_t i = 0; i < sizeof head / sizeof head[0]; i++)
+        strata_table_cell(&table, head[i]);
+    for (size_t topic = 0; strata_bench_topics[topic] != NULL; topic++)
+        for (size_t i = 0; i < case_count(topic); i++) {
+            const struct strata_bench_case *what = &strata_bench_topics[topic]->cases[i];
+            const struct strata_bench_figure *figure = strata_bench_topic_figures(bench, topic) + i;
+            char number[STRATA_NUMBER_TEXT + 4];
+            if (!is_listed(bench, topic, i) || what->unit == STRATA_BENCH_GBPS)
+                continue;
+            any = true;
+            strata_table_cell(&table, what->kind);
+            strata_table_cell(&table, what->what);
+            strata_table_cellf(&table, "%s%s", figure->measured ? format_rate(figure->median, number) : "n/a",
+                               mark_of(figure));
+            strata_table_cell(&table, strata_bench_unit_name(what->unit));
+            strata_table_cell(&table, figure->measured ? format_rate(figure->low, number) : "");
+            strata_table_cell(&table, figure->measured ? format_rate(figure->high, number) : "");
+            strata_table_cellf(&table, figure->measured ? "%" PRIu32 : "", figure->count);
+        }
+    struct strata_text unused = {0};
+    if (any)
+        strata_text_add(text, "\n");
+    strata_table_end(&table, any ? text : &unused);
+    strata_text_release(&unused);
+}
+
+/* The points of a sweep that are shown; their number. */
+static size_t choose_points(const struct strata_bench *bench, size_t topic, size_t *points) {
+    const struct strata_bench_figure *figures = strata_bench_topic_figures(bench, topic);
+    size_t count = 0, all = case_count(topic), selected = 0;
+    for (size_t i = 0; i < all; i++)
+        selected += figures[i].selected;
+    for (size_t i = 0; i < all; i++) {
+        unsigned long value = strtoul(strata_bench_topics[topic]->cases[i].what, NULL, 10);
+        if (figures[i].selected && (selected <= POINTS_MOST || (value & (value - 1)) == 0 || i + 1 == all))
+            points[count++] = i;
+    }
+    size_t step = (count + POINTS_MOST - 1) / POINTS_MOST;
+    for (size_t i = 0; step > 1 && i * step < count; i++)
+        points[i] = points[i * step];
+    return step > 1 ? (count + step - 1) / step : count;
+}
+
+/* Where half of the best rate is reached. */
+static void add_half(const struct strata_bench *bench, size_t topic, struct strata_text *text) {
+    const struct strata_bench_figure *figures = strata_bench_topic_figures(bench, topic);
+    double best = best_of_topic(bench, topic);
+    for (size_t i = 0; i < case_count(topic); i++)
+        if (figures[i].measured && figures[i].median >= best / 2) {
+            strata_text_printf(text, "Half of the best rate from %s on.\n", strata_bench_topics[topic]->cases[i].what);
+            return;
+        }
+}
+
+/* The sweep lies down: a column for each point. */
+static void add_sweep(const struct strata_bench *bench, size_t topic, struct strata_text *text) {
+    const struct strata_bench_topic *sweep = strata_bench_topics[topic];
+    const struct strata_bench_figure *figures = strata_bench_topic_figures(bench, topic);
+    char number[STRATA_NUMBER_TEXT + 4], alignment[POINTS_MOST + 2] = "l";
+    size_t points[64], count = choose_points(bench, topic, points);
+    struct strata_table table;
+    memset(alignment + 1, 'r', count);
     strata_text_add(text, "\n");
     strata_table_begin(&table, alignment);
-    strata_table_cell(&table, "one word of every");
-    for (size_t i = 0; i < case_count(topic); i++)
-        strata_table_cell(&table, strata_bench_topics[topic]->cases[i].what);
-    strata_table_cell(&table, "useful GB/s");
-    for (size_t i = 0; i < case_count(topic); i++)
-        strata_table_cellf(&table, "%s%s", figures[i].measured ? format_rate(figures[i].median, number) : "n/a",
-                           mark_of(&figures[i]));
-    strata_table_cell(&table, "x stride 1");
-    for (size_t i = 0; i < case_count(topic); i++)
-        strata_table_cell(&table, figures[i].measured && figures[0].measured
-                                      ? format_ratio(figures[i].median / figures[0].median, number)
-                                      : "");
+    strata_table_cell(&table, sweep->axis);
+    for (size_t i = 0; i < count; i++)
+        strata_table_cell(&table, sweep->cases[points[i]].what);
+    strata_table_cell(&table, sweep->row);
+    for (size_t i = 0; i < count; i++)
+        strata_table_cellf(&table, "%s%s",
+                           figures[points[i]].measured ? format_rate(figures[points[i]].median, number) : "n/a",
+                           mark_of(&figures[points[i]]));
+    if (sweep->ratio != NULL && figures[0].measured) {
+        strata_table_cell(&table, sweep->ratio);
+        for (size_t i = 0; i < count; i++)
+            strata_table_cell(&table, figures[points[i]].measured
+                                          ? format_ratio(figures[points[i]].median / figures[0].median, number)
+                                          : "");
+    }
     strata_table_end(&table, text);
+    if (sweep->has_half)
+        add_half(bench, topic, text);
 }
 
 /* Words with line breaks, and later lines indented by two. */
@@ -260,9 +340,9 @@ static void add_advice(const struct strata_bench *bench, struct strata_text *tex
 }
 
 static bool any_marked(const struct strata_bench *bench) {
-    for (size_t topic = 0; topic < STRATA_BENCH_TOPICS; topic++)
+    for (size_t topic = 0; strata_bench_topics[topic] != NULL; topic++)
         for (size_t i = 0; i < case_count(topic); i++)
-            if (mark_of(topic_figures(bench, topic) + i)[0] != '\0')
+            if (mark_of(strata_bench_topic_figures(bench, topic) + i)[0] != '\0')
                 return true;
     return false;
 }
@@ -270,9 +350,9 @@ static bool any_marked(const struct strata_bench *bench) {
 /* Why there are no figures; the same reason is said once. */
 static void add_reasons(const struct strata_bench *bench, struct strata_text *text) {
     const char *before = "";
-    for (size_t topic = 0; topic < STRATA_BENCH_TOPICS; topic++)
+    for (size_t topic = 0; strata_bench_topics[topic] != NULL; topic++)
         for (size_t i = 0; i < case_count(topic); i++) {
-            const struct strata_bench_figure *figure = topic_figures(bench, topic) + i;
+            const struct strata_bench_figure *figure = strata_bench_topic_figures(bench, topic) + i;
             const struct strata_bench_case *what = &strata_bench_topics[topic]->cases[i];
             if (figure->measured || figure->reason[0] == '\0' || strcmp(figure->reason, before) == 0)
                 continue;
@@ -301,8 +381,9 @@ static void add_notes(const struct strata_bench *bench, struct strata_text *text
 void strata_bench_table_add(const struct strata_bench *bench, struct strata_text *text) {
     add_head(bench, text);
     add_kinds(bench, text);
-    for (size_t topic = 0; topic < STRATA_BENCH_TOPICS; topic++)
-        if (strata_bench_topics[topic] == &strata_bench_stride && was_begun(bench, topic))
+    add_others(bench, text);
+    for (size_t topic = 0; strata_bench_topics[topic] != NULL; topic++)
+        if (strata_bench_topics[topic]->axis != NULL && was_begun(bench, topic))
             add_sweep(bench, topic, text);
     add_notes(bench, text);
     add_advice(bench, text);
