@@ -6,6 +6,8 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/report.h"
+#include "cli/run.h"
 #include "core/error.h"
 
 #include <errno.h>
@@ -59,7 +61,11 @@ struct request {
     bool quick, list;
     const char *json; /* a path, "-" or NULL */
     const char *selector;
+    const char *html;
     const char *filter;
+    const char *before; /* the path of a run to compare with, or NULL */
+    json_t *old;        /* that run */
+    uint64_t threshold; /* percent */
     int argc;
     char **argv;
 };
@@ -254,6 +260,58 @@ static int print_table(const struct strata_bench *bench, bool first) {
     return strata_output_text(&text);
 }
 
+/* On standard error where standard output is for JSON. */
+static int compare(const json_t *after, const struct request *request) {
+    struct strata_text text = {0};
+    strata_text_add(&text, "\n");
+    int slower = strata_run_compare(request->old, after, (double)request->threshold, &text);
+    if (slower < 0) {
+        strata_text_release(&text);
+        strata_message("%s has no figure in common with this run", request->before);
+        return STRATA_EXIT_FILE;
+    }
+    bool to_output = request->json == NULL || strcmp(request->json, "-") != 0;
+    int code = STRATA_EXIT_DONE;
+    if (to_output) {
+        code = strata_output_text(&text);
+    } else {
+        fputs(text.data != NULL ? text.data : "", stderr);
+        strata_text_release(&text);
+    }
+    return code != STRATA_EXIT_DONE ? code : slower > 0 ? STRATA_EXIT_CHECK : STRATA_EXIT_DONE;
+}
+
+/* With the run to compare with, where there is one. */
+static int write_page(json_t *run, const struct request *request) {
+    json_t *runs = json_array();
+    int failed = request->old != NULL ? json_array_append(runs, request->old) : 0;
+    failed = failed || json_array_append(runs, run) != 0;
+    if (failed)
+        strata_fail_host_memory(0, "the page");
+    int code = failed ? strata_report() : strata_report_write(runs, request->html);
+    json_decref(runs);
+    return code;
+}
+
+static int store_and_compare(const struct strata_bench *benches, size_t count, const struct request *request) {
+    if (request->json == NULL && request->html == NULL && request->old == NULL)
+        return STRATA_EXIT_DONE;
+    json_t *root = strata_bench_json(benches, count, request->argc, request->argv, strata_interrupted() != 0);
+    json_t *run = strata_run_of(json_incref(root));
+    int code = request->json != NULL ? strata_json_write(json_incref(root), request->json) : STRATA_EXIT_DONE;
+    json_decref(root);
+    if (run == NULL) {
+        strata_fail_host_memory(0, "the figures as JSON");
+        return strata_report();
+    }
+    if (request->html != NULL && code == STRATA_EXIT_DONE)
+        code = write_page(run, request);
+    if (request->old != NULL && code == STRATA_EXIT_DONE)
+        code = compare(run, request);
+    json_decref(run);
+    return code;
+}
+
 static int run_devices(struct strata_bench *benches, size_t count, const struct request *request) {
     bool to_output = request->json != NULL && strcmp(request->json, "-") == 0;
     int code = STRATA_EXIT_DONE;
@@ -268,12 +326,8 @@ static int run_devices(struct strata_bench *benches, size_t count, const struct 
         }
         code = code == STRATA_EXIT_DONE ? own : code;
     }
-    if (request->json != NULL && benches[0].is_open) {
-        json_t *root = strata_bench_json(benches, begun, request->argc, request->argv, strata_interrupted() != 0);
-        int json_code = strata_json_write(root, request->json);
-        code = code == STRATA_EXIT_DONE ? json_code : code;
-    }
-    return code;
+    int stored = benches[0].is_open ? store_and_compare(benches, begun, request) : STRATA_EXIT_DONE;
+    return code == STRATA_EXIT_DONE ? stored : code;
 }
 
 /* How many devices there are where all are asked for, else 1. */
@@ -292,6 +346,12 @@ static int count_devices(const struct request *request, size_t *count) {
 static int run(struct request *request) {
     size_t count = 1;
     int code = check_writable(request->json);
+    if (code == STRATA_EXIT_DONE)
+        code = check_writable(request->html);
+    if (code == STRATA_EXIT_DONE && request->html != NULL && !strata_report_can_draw())
+        code = STRATA_EXIT_USAGE;
+    if (code == STRATA_EXIT_DONE && request->before != NULL)
+        code = strata_run_read(request->before, &request->old);
     if (code == STRATA_EXIT_DONE)
         code = count_devices(request, &count);
     if (code != STRATA_EXIT_DONE)
@@ -352,7 +412,7 @@ static const char notes[] =
     "Ctrl-C ends the bench and prints what was measured so far.";
 
 int strata_command_bench(int argc, char **argv) {
-    struct request request = {.argc = argc, .argv = argv};
+    struct request request = {.threshold = 5, .argc = argc, .argv = argv};
     int code = STRATA_EXIT_DONE;
     const struct strata_option rows[] = {
         {.name = "device",
@@ -378,6 +438,23 @@ int strata_command_bench(int argc, char **argv) {
          .kind = STRATA_OPTION_FLAG,
          .target = &request.list,
          .help = "name the figures, and measure nothing"},
+        {.name = "html",
+         .kind = STRATA_OPTION_TEXT,
+         .target = &request.html,
+         .value = "FILE",
+         .help = "write a page with charts, too; with --compare, both runs in one"},
+        {.name = "compare",
+         .letter = 'c',
+         .kind = STRATA_OPTION_TEXT,
+         .target = &request.before,
+         .value = "OLD.json",
+         .help = "say what became slower since a stored run, and then exit with 1"},
+        {.name = "threshold",
+         .letter = 't',
+         .kind = STRATA_OPTION_NUMBER,
+         .target = &request.threshold,
+         .value = "PCT",
+         .help = "for --compare: what is slower by no more than this does not count (default: 5)"},
         {.name = "json",
          .kind = STRATA_OPTION_TEXT,
          .target = &request.json,
@@ -395,5 +472,7 @@ int strata_command_bench(int argc, char **argv) {
         return code;
     if (!selects_any(&request))
         return STRATA_EXIT_USAGE;
-    return request.list ? list(&request) : run(&request);
+    code = request.list ? list(&request) : run(&request);
+    json_decref(request.old);
+    return code;
 }

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -91,14 +92,24 @@ static int set_values(json_t *object, const struct strata_bench_figure *figure) 
     return failed;
 }
 
+/* Where a point of a sweep lies: a number, with or without KiB, MiB or GiB behind it. */
+static double place_of(const char *words) {
+    char *end = NULL;
+    double place = strtod(words, &end);
+    return place * (*end == 'K' ? 1024.0 : *end == 'M' ? 1048576.0 : *end == 'G' ? 1073741824.0 : 1);
+}
+
 static json_t *figure_json(const struct strata_bench_topic *topic, const struct strata_bench_case *what,
                            const struct strata_bench_figure *figure) {
     char name[96];
     snprintf(name, sizeof name, "%s, %s", what->kind, what->what);
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s}",                                                //
+    bool sweep = topic->axis != NULL;
+    json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:s}",                                      //
                                "id", what->id,                                                                  //
                                "topic", topic->name,                                                            //
                                "name", name,                                                                    //
+                               "axis", sweep ? json_string(topic->axis) : json_null(),                          //
+                               "x", sweep ? strata_json_f64(place_of(what->what)) : json_null(),                //
                                "unit", strata_bench_unit_name(what->unit),                                      //
                                "detail", figure->detail[0] != '\0' ? json_string(figure->detail) : json_null(), //
                                "convention", figure->convention != NULL ? figure->convention : what->convention);
@@ -125,11 +136,23 @@ static json_t *figures_json(const struct strata_bench *bench) {
     return list;
 }
 
+static json_t *memory_json(const struct strata_device_info *info) {
+    struct strata_link link = strata_link_find(info);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:i, s:s}",                         //
+                     "global_bytes", strata_json_known(info->global_bytes),         //
+                     "max_buffer_bytes", strata_json_known(info->max_buffer_bytes), //
+                     "local_bytes", strata_json_known(info->local_bytes),           //
+                     "constant_bytes", strata_json_known(info->constant_bytes),     //
+                     "cache_bytes", strata_json_known(info->cache_bytes),           //
+                     "link_lanes", (int)link.lanes,                                 //
+                     "link_speed", link.speed);
+}
+
 static json_t *device_json(const struct strata_bench *bench) {
     static const char *const types[] = {"other", "cpu", "gpu", "accelerator"};
     static const char *const forms[] = {"coalesced", "blocked"};
     const struct strata_device_info *info = bench->info;
-    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:o}",                       //
+    return json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s, s:o, s:o, s:b, s:o}",             //
                      "index", (int)info->index,                                                                 //
                      "name", strata_json_string(info->name),                                                    //
                      "type", types[info->type <= STRATA_DEVICE_ACCELERATOR ? info->type : STRATA_DEVICE_OTHER], //
@@ -138,6 +161,8 @@ static json_t *device_json(const struct strata_bench *bench) {
                      "platform", strata_json_string(info->platform),                                            //
                      "device_version", strata_json_string(info->device_version),                                //
                      "driver_version", strata_json_string(info->driver_version),                                //
+                     "memory", memory_json(info),                                                               //
+                     "compute_units", (json_int_t)info->compute_units,                                          //
                      "kernels", forms[bench->kernels.form],                                                     //
                      "global_bytes", strata_json_u64(bench->bytes),                                             //
                      "exchange_bytes", strata_json_u64(bench->exchange_bytes),                                  //

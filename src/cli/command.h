@@ -24,5 +24,6 @@ enum strata_exit {
 int strata_command_info(int argc, char **argv);
 int strata_command_bench(int argc, char **argv);
 int strata_command_reduce(int argc, char **argv);
+int strata_command_report(int argc, char **argv);
 
 #endif

@@ -20,6 +20,7 @@ static const struct command commands[] = {
     {"info", strata_command_info, "show the memory of each device, its kinds, and what to use for what"},
     {"bench", strata_command_bench, "measure every kind of memory and compare them"},
     {"reduce", strata_command_reduce, "reduce a file of numbers to one value"},
+    {"report", strata_command_report, "make an HTML page of what bench has stored"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 

@@ -21,7 +21,7 @@ struct parser {
     char **argv;
     int at;        /* the next argument */
     uint64_t seen; /* a bit for each row */
-    size_t operands;
+    size_t operands, repeated;
     bool help;
 };
 
@@ -145,12 +145,8 @@ static enum strata_status parse_choice(const struct strata_option *row, const ch
 
 static enum strata_status store(const struct strata_option *row, const char *value) {
     switch (row->kind) {
-    case STRATA_OPTION_FLAG:
-        *(bool *)row->target = true;
-        return STRATA_OK;
-    case STRATA_OPTION_TEXT:
-        *(const char **)row->target = value;
-        return STRATA_OK;
+    case STRATA_OPTION_FLAG: *(bool *)row->target = true; return STRATA_OK;
+    case STRATA_OPTION_TEXT: *(const char **)row->target = value; return STRATA_OK;
     case STRATA_OPTION_NUMBER:
         if (strata_parse_u64(value, row->target))
             return STRATA_OK;
@@ -161,8 +157,7 @@ static enum strata_status store(const struct strata_option *row, const char *val
             return STRATA_OK;
         return strata_fail(STRATA_INVALID_ARGUMENT, "--%s '%.100s' is not a size such as 4096, 64MiB or 2GB", row->name,
                            value);
-    case STRATA_OPTION_CHOICE:
-        return parse_choice(row, value);
+    case STRATA_OPTION_CHOICE: return parse_choice(row, value);
     }
     return strata_fail(STRATA_INTERNAL, "option --%s has no kind", row->name);
 }
@@ -226,9 +221,14 @@ static enum strata_status parse_letters(struct parser *parser, const char *lette
 
 static enum strata_status take_operand(struct parser *parser, const char *word) {
     const struct strata_operand *operand = parser->usage->operands;
+    if (parser->repeated > 0 && parser->repeated < operand[parser->operands - 1].most) {
+        operand[parser->operands - 1].target[parser->repeated++] = word;
+        return STRATA_OK;
+    }
     if (operand == NULL || operand[parser->operands].name == NULL)
         return strata_fail(STRATA_INVALID_ARGUMENT, "the argument '%.200s' is one too many", word);
     *operand[parser->operands++].target = word;
+    parser->repeated = 1;
     return STRATA_OK;
 }
 

@@ -37,6 +37,7 @@ struct strata_operand {
     const char *name; /* in capitals; NULL ends the list */
     const char **target;
     bool required;
+    size_t most; /* places behind `target`, for an argument that may be repeated; 0 is 1 */
     const char *help;
 };
 
