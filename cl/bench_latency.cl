@@ -1,5 +1,5 @@
-/* What takes time rather than bandwidth: chains of loads, atomics, bank conflicts, an array that is indexed at run time,
- * and a kernel that does nothing. */
+/* What takes time rather than bandwidth: chains of loads, atomics, bank conflicts, an array indexed at run time, and a
+ * kernel that does nothing. */
 #include "portable.h"
 #include "bench_words.h"
 

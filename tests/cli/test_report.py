@@ -1,4 +1,4 @@
-"""Stored runs: strata bench --compare, the page of strata bench --html and strata report, and files that are no runs."""
+"""Stored runs: bench --compare, the page of bench --html and strata report, and files that are no runs."""
 
 import copy
 import html.parser
