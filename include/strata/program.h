@@ -96,13 +96,19 @@ STRATA_API strata_grid strata_grid_3d(uint64_t x, uint64_t y, uint64_t z);
 STRATA_API strata_grid strata_grid_local(strata_grid grid, uint64_t x, uint64_t y, uint64_t z);
 STRATA_API strata_grid strata_grid_round_up(strata_grid grid);
 
-enum strata_arg_type { STRATA_ARG_NONE = 0, STRATA_ARG_SLICE = 1, STRATA_ARG_LOCAL = 2, STRATA_ARG_VALUE = 3 };
+enum strata_arg_type {
+    STRATA_ARG_NONE = 0,
+    STRATA_ARG_SLICE = 1,
+    STRATA_ARG_LOCAL = 2,
+    STRATA_ARG_VALUE = 3,
+    STRATA_ARG_INDIRECT = 4
+};
 
 /* One argument of a launch. A plain value. */
 typedef struct strata_arg {
     enum strata_arg_type type;
     uint64_t bytes;      /* LOCAL and VALUE */
-    strata_slice slice;  /* SLICE; an empty one passes a null pointer */
+    strata_slice slice;  /* SLICE, where an empty one passes a null pointer, and INDIRECT */
     const void *pointer; /* VALUE above 16 bytes, read during the launch call; else NULL */
     unsigned char value[16];
 } strata_arg;
@@ -123,6 +129,12 @@ STRATA_API strata_arg strata_arg_u64(uint64_t value);
 STRATA_API strata_arg strata_arg_f32(float value);
 STRATA_API strata_arg strata_arg_f64(double value);
 
+/* SHARED memory that the kernel reaches by pointers which it finds in other memory, such as the second of two buffers
+ * with a linked list in both. It is no argument of the kernel, and stands behind those that are. The kernel may write
+ * to it unless the buffer is READ_ONLY. Not for the mode MIRRORED, nor where the device has other addresses than the
+ * host (same_pointer): UNSUPPORTED. Source: OpenCL 3.0, 5.9.2 (CL_KERNEL_EXEC_INFO_SVM_PTRS). */
+STRATA_API strata_arg strata_arg_indirect(strata_slice slice);
+
 /* Expands to the two arguments `args, count` of a launch. C only. */
 #define STRATA_ARGS(...)                                                                                               \
     (const strata_arg[]){__VA_ARGS__}, (sizeof((const strata_arg[]){__VA_ARGS__}) / sizeof(strata_arg))
@@ -131,7 +143,7 @@ STRATA_API strata_arg strata_arg_f64(double value);
  * a slice not at the base alignment or not in its buffer, two slices of one buffer that overlap without being equal,
  * one of them written, a local size that does not divide the global size without `round_up`, or that is over the
  * kernel's limit or not what it requires), TOO_LARGE (constant or local memory over the device's limit, to the byte;
- * more than 2^31-1 work-items in a dimension), UNSUPPORTED (a PINNED buffer on a device whose kernels cannot use it),
+ * more than 2^31-1 work-items in a dimension), UNSUPPORTED (a PINNED buffer on a device whose kernels cannot use it, INDIRECT memory without common addresses),
  * BUSY (a buffer is mapped or bracketed, or used by unfinished work of another queue that no event orders before),
  * OUT_OF_MEMORY, DEVICE_LOST, FORKED. Any thread. Source: OpenCL 3.0, 5.9 and 5.10. */
 STRATA_API enum strata_status strata_launch(strata_queue *queue, strata_kernel *kernel, strata_grid grid,

@@ -124,7 +124,7 @@ struct strata_backend_buffer {
 /* One argument of a launch, checked. */
 struct strata_native_argument {
     enum strata_arg_type type;
-    struct strata_native_buffer *buffer; /* SLICE; NULL passes a null pointer */
+    struct strata_native_buffer *buffer; /* SLICE; NULL passes a null pointer; INDIRECT; NULL is nothing */
     uint64_t offset;                     /* SLICE */
     uint64_t bytes;                      /* of the slice, the local memory or the value */
     const void *value;                   /* VALUE */

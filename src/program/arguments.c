@@ -39,6 +39,10 @@ strata_arg strata_arg_local(uint64_t bytes) {
     return (strata_arg){.type = STRATA_ARG_LOCAL, .bytes = bytes};
 }
 
+strata_arg strata_arg_indirect(strata_slice slice) {
+    return (strata_arg){.type = STRATA_ARG_INDIRECT, .slice = slice};
+}
+
 strata_arg strata_arg_value(const void *value, size_t bytes) {
     strata_arg arg = {.type = STRATA_ARG_VALUE, .bytes = bytes};
     if (bytes <= sizeof arg.value && value)
@@ -198,11 +202,34 @@ static enum strata_status check_totals(const strata_device *device, const strata
 }
 
 bool strata_argument_is_written(const strata_kernel *kernel, size_t index, const strata_arg *arg) {
-    return !kernel->arguments[index].is_const && arg->slice.buffer->info.access != STRATA_READ_ONLY;
+    bool is_const = arg->type == STRATA_ARG_SLICE && kernel->arguments[index].is_const;
+    return !is_const && arg->slice.buffer->info.access != STRATA_READ_ONLY;
 }
 
 bool strata_argument_is_memory(const strata_arg *arg) {
-    return arg->type == STRATA_ARG_SLICE && arg->slice.bytes > 0;
+    return (arg->type == STRATA_ARG_SLICE || arg->type == STRATA_ARG_INDIRECT) && arg->slice.bytes > 0;
+}
+
+static enum strata_status check_indirect(const strata_device *device, const strata_kernel *kernel,
+                                         const strata_arg *arg) {
+    char name[96];
+    enum strata_status status = strata_slice_check(device, arg->slice, "indirect argument");
+    if (status != STRATA_OK || arg->slice.bytes == 0)
+        return status;
+    const struct strata_buffer_info *info = &arg->slice.buffer->info;
+    if (info->kind == STRATA_SHARED && info->mode != STRATA_SHARED_MIRRORED && info->same_pointer)
+        return STRATA_OK;
+    return strata_fail(STRATA_UNSUPPORTED,
+                       "Kernel '%s' cannot reach the %s by pointers of the host on device '%s': that takes SHARED "
+                       "memory with the same address on both sides, COHERENT or MAPPED.",
+                       kernel->info.name, strata_buffer_label(arg->slice.buffer, name, sizeof name), device->name);
+}
+
+/* How many of the arguments are the kernel's own; those that are not stand behind them. */
+static size_t own_count(const strata_arg *args, size_t count) {
+    while (count > 0 && args[count - 1].type == STRATA_ARG_INDIRECT)
+        count--;
+    return count;
 }
 
 /* The same slice twice is well defined, and usual for kernels that work in place. */
@@ -226,16 +253,19 @@ static enum strata_status check_overlaps(const strata_kernel *kernel, const stra
 
 enum strata_status strata_arguments_check(const strata_device *device, const strata_kernel *kernel,
                                           const strata_arg *args, size_t count) {
-    if (count != kernel->info.argument_count || (count && !args))
+    size_t own = args ? own_count(args, count) : 0;
+    if (own != kernel->info.argument_count || (count && !args))
         return strata_fail(STRATA_INVALID_ARGUMENT, "Kernel '%s' takes %u arguments, not %zu.", kernel->info.name,
-                           kernel->info.argument_count, args ? count : 0);
+                           kernel->info.argument_count, own);
     enum strata_status status = STRATA_OK;
-    for (size_t i = 0; i < count && status == STRATA_OK; i++)
+    for (size_t i = 0; i < own && status == STRATA_OK; i++)
         status = check_argument(device, kernel, i, &args[i]);
+    for (size_t i = own; i < count && status == STRATA_OK; i++)
+        status = check_indirect(device, kernel, &args[i]);
     if (status == STRATA_OK)
-        status = check_totals(device, kernel, args, count);
+        status = check_totals(device, kernel, args, own);
     if (status == STRATA_OK)
-        status = check_overlaps(kernel, args, count);
+        status = check_overlaps(kernel, args, own);
     return status;
 }
 

@@ -435,6 +435,63 @@ static void ten_thousand_cycles(void **state) {
     assert_true(contract_resident_bytes() <= before + (8u << 20));
 }
 
+/* Nodes in two buffers by turns; the second is reached by pointers alone. */
+static void a_list_in_two_buffers(void **state) {
+    (void)state;
+    enum { NODES = 60 };
+    unsigned tried = 0;
+    for (int mode = STRATA_SHARED_MIRRORED; mode <= STRATA_SHARED_COHERENT; mode++) {
+        strata_buffer *half[2] = {NULL, NULL}, *out = words(device, 2, 0);
+        struct node *nodes[2];
+        uint64_t found = 0, expected = 0;
+        enum strata_status status = STRATA_OK;
+        for (int i = 0; i < 2 && status == STRATA_OK; i++)
+            status = strata_buffer_create(device,
+                                          STRATA_BUFFER(.bytes = NODES * sizeof **nodes, .kind = STRATA_SHARED,
+                                                        .mode = (enum strata_shared_mode)mode, .name = "half"),
+                                          &half[i]);
+        if (status == STRATA_OK && (mode == STRATA_SHARED_MIRRORED || !strata_buffer_get_info(half[0])->same_pointer)) {
+            EXPECT(strata_launch(queue, named("walk"), ONE,
+                                 STRATA_ARGS(whole(out), whole(half[0]), strata_arg_indirect(strata_all(half[1])))),
+                   STRATA_UNSUPPORTED, "cannot reach the buffer 'half' by pointers of the host");
+            status = STRATA_UNSUPPORTED;
+        }
+        for (uint64_t round = 0; round < 3 && status == STRATA_OK; round++) {
+            for (int i = 0; i < 2; i++)
+                CHECK(strata_host_begin(queue, strata_all(half[i]), STRATA_MAP_READ_WRITE, (void **)&nodes[i]));
+            for (size_t i = 0; i < 2 * NODES; i++)
+                nodes[i % 2][i / 2] =
+                    (struct node){i + 1 < 2 * NODES ? &nodes[(i + 1) % 2][(i + 1) / 2] : NULL, i * i + round};
+            expected = walked(nodes[0]);
+            CHECK(strata_host_end(queue, strata_all(half[0])));
+            if (mode == STRATA_SHARED_MAPPED)
+                EXPECT(strata_launch(queue, named("walk"), ONE,
+                                     STRATA_ARGS(whole(out), whole(half[0]), strata_arg_indirect(strata_all(half[1])))),
+                       STRATA_BUSY, "'half'");
+            CHECK(strata_host_end(queue, strata_all(half[1])));
+            CHECK(strata_launch(queue, named("walk"), ONE,
+                                STRATA_ARGS(whole(out), whole(half[0]), strata_arg_indirect(strata_all(half[1])))));
+            CHECK(strata_read(queue, strata_all(out), &found));
+            assert_true(found == expected);
+            tried++;
+        }
+        for (int i = 0; i < 2; i++)
+            strata_buffer_destroy(&half[i]);
+        strata_buffer_destroy(&out);
+    }
+    strata_buffer *x = words(device, 1, 1), *out = words(device, 1, 0);
+    EXPECT(strata_launch(queue, named("twice"), ONE, STRATA_ARGS(strata_arg_indirect(strata_all(x)), whole(out))),
+           STRATA_INVALID_ARGUMENT, "argument 0");
+    EXPECT(strata_launch(queue, named("twice"), ONE, STRATA_ARGS(whole(out), strata_arg_indirect(strata_all(x)))),
+           STRATA_INVALID_ARGUMENT, "takes 2 arguments, not 1");
+    strata_buffer_destroy(&x);
+    strata_buffer_destroy(&out);
+    if (tried == 0) {
+        print_message("skipped: kernels of this device do not see the host's addresses\n");
+        skip();
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_right),
@@ -452,6 +509,7 @@ int main(void) {
         cmocka_unit_test(launches_behind_a_gate_keep_their_order),
         cmocka_unit_test(another_device_is_refused),
         cmocka_unit_test(a_linked_list_in_shared_memory),
+        cmocka_unit_test(a_list_in_two_buffers),
         cmocka_unit_test(ten_thousand_cycles),
     };
     device = contract_open();

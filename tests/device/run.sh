@@ -60,7 +60,7 @@ step build ninja -C "$build"
 export STRATA_DEVICE=$device
 step contract meson test -C "$build" --suite contract --suite unit --print-errorlogs --timeout-multiplier 0.3
 lines=60 step info "$build/strata" info
-lines=80 step bench timeout 200 "$build/strata" bench --json "$results/bench.json"
+lines=80 step bench timeout 290 "$build/strata" bench --json "$results/bench.json"
 
 probes() {
     gcc -std=gnu11 -O2 -Wno-deprecated-declarations tests/device/probe.c -o "$build/probe" -lOpenCL && "$build/probe"

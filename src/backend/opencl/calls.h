@@ -117,7 +117,8 @@
       (cl_command_queue a, cl_bool b, cl_map_flags c, void *d, size_t e, STRATA_CL_EVENTS),                            \
       (a, b, c, d, e, STRATA_CL_EVENT_ARGUMENTS))                                                                      \
     X(cl_int, EnqueueSVMUnmap, (cl_command_queue a, void *b, STRATA_CL_EVENTS), (a, b, STRATA_CL_EVENT_ARGUMENTS))     \
-    X(cl_int, SetKernelArgSVMPointer, (cl_kernel a, cl_uint b, const void *c), (a, b, c))
+    X(cl_int, SetKernelArgSVMPointer, (cl_kernel a, cl_uint b, const void *c), (a, b, c))                              \
+    X(cl_int, SetKernelExecInfo, (cl_kernel a, cl_kernel_exec_info b, size_t c, const void *d), (a, b, c, d))
 
 /* Of their own, because they return nothing or come from an extension; see calls.c. */
 struct strata_cl_calls {

@@ -97,6 +97,7 @@ struct strata_cl_program {
 #define STRATA_CL_REMEMBERED 16
 struct strata_cl_variant {
     uint64_t svm;
+    bool indirect; /* it has been told of memory behind pointers, which no other launch is to answer for */
     cl_kernel id;
     /* What the first arguments have: setting one again costs a call, and most do not change. Memory by the serial of
      * the buffer, for a handle may come back for another object. */

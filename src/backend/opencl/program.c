@@ -234,10 +234,11 @@ static enum strata_status kernel_create(struct strata_native_program *native, co
 }
 
 /* Under the kernel's lock: the object for this pattern of SVM arguments. */
-static cl_int find_variant(struct strata_cl_kernel *kernel, uint64_t svm, struct strata_cl_variant **variant) {
+static cl_int find_variant(struct strata_cl_kernel *kernel, uint64_t svm, bool indirect,
+                           struct strata_cl_variant **variant) {
     const struct strata_cl_calls *cl = kernel->device->cl;
     for (unsigned i = 0; i < kernel->variant_count; i++)
-        if (kernel->variants[i].svm == svm) {
+        if (kernel->variants[i].svm == svm && kernel->variants[i].indirect == indirect) {
             *variant = &kernel->variants[i];
             return CL_SUCCESS;
         }
@@ -252,7 +253,7 @@ static cl_int find_variant(struct strata_cl_kernel *kernel, uint64_t svm, struct
         place = 1 + kernel->next_variant++ % (STRATA_CL_VARIANTS - 1);
         cl->ReleaseKernel(kernel->variants[place].id);
     }
-    kernel->variants[place] = (struct strata_cl_variant){.svm = svm, .id = made};
+    kernel->variants[place] = (struct strata_cl_variant){.svm = svm, .indirect = indirect, .id = made};
     *variant = &kernel->variants[place];
     return CL_SUCCESS;
 }
@@ -376,6 +377,34 @@ static cl_int set_argument(const struct strata_cl_device *device, struct strata_
     return code;
 }
 
+/* Tells of the memory that is reached by pointers alone. All of it is SVM, or all of it is USM. */
+static cl_int set_indirect(const struct strata_cl_device *device, cl_kernel kernel,
+                           const struct strata_native_argument *arguments, size_t count) {
+    const void *usual[16], **pointers = usual;
+    size_t found = 0;
+    cl_kernel_exec_info what = CL_KERNEL_EXEC_INFO_SVM_PTRS;
+    if (count > sizeof usual / sizeof usual[0])
+        pointers = strata_host_allocate(&device->hooks, count * sizeof *pointers);
+    if (!pointers)
+        return CL_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const struct strata_cl_buffer *buffer = (const struct strata_cl_buffer *)arguments[i].buffer;
+        if (arguments[i].type != STRATA_ARG_INDIRECT || !buffer)
+            continue;
+        pointers[found++] = buffer->pointer;
+        if (buffer->storage == STRATA_CL_USM)
+            what = CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL;
+    }
+    cl_int code = found ? device->cl->SetKernelExecInfo(kernel, what, found * sizeof *pointers, pointers) : CL_SUCCESS;
+    if (pointers != usual)
+        strata_host_release(&device->hooks, pointers);
+    return code;
+}
+
+static bool has_indirect(const struct strata_native_argument *arguments, size_t count) {
+    return count > 0 && arguments[count - 1].type == STRATA_ARG_INDIRECT;
+}
+
 /* Arguments on the stack up to this many; more take host memory. */
 #define USUAL_ARGUMENTS 16
 
@@ -402,8 +431,13 @@ static enum strata_status set_and_enqueue(struct strata_cl_queue *queue, struct 
     struct strata_cl_variant *variant = NULL;
     const char *what = "launch a kernel";
     pthread_mutex_lock(&kernel->lock);
-    cl_int code = find_variant(kernel, svm_pattern(arguments, count), &variant);
+    bool indirect = has_indirect(arguments, count);
+    cl_int code = find_variant(kernel, svm_pattern(arguments, count), indirect, &variant);
+    if (code == CL_SUCCESS && indirect)
+        code = set_indirect(queue->device, variant->id, arguments, count);
     for (size_t i = 0; i < count && code == CL_SUCCESS; i++) {
+        if (arguments[i].type == STRATA_ARG_INDIRECT)
+            break;
         code = set_argument(queue->device, variant, (cl_uint)i, &arguments[i], parts[i]);
         if (code != CL_SUCCESS)
             what = "take a kernel's argument";
