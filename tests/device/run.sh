@@ -60,7 +60,7 @@ step build ninja -C "$build"
 export STRATA_DEVICE=$device
 step contract meson test -C "$build" --suite contract --suite unit --print-errorlogs --timeout-multiplier 0.3
 lines=60 step info "$build/strata" info
-lines=80 step bench timeout 290 "$build/strata" bench --json "$results/bench.json"
+lines=120 step bench timeout 290 "$build/strata" bench --json "$results/bench.json"
 
 probes() {
     gcc -std=gnu11 -O2 -Wno-deprecated-declarations tests/device/probe.c -o "$build/probe" -lOpenCL && "$build/probe"
@@ -79,6 +79,9 @@ if ninja -C "$build" tests/bench/vs_cuda >"$results/vs_cuda-build.txt" 2>&1; the
 else
     tail -n 20 "$results/vs_cuda-build.txt"
     failed=1
+fi
+if command -v clpeak >/dev/null; then
+    step vs_clpeak python3 tests/bench/vs_clpeak.py "$build/strata" "${CLPEAK_PLATFORM:-NVIDIA}"
 fi
 if ninja -C "$build" tests/contract/test_large >"$results/large-build.txt" 2>&1; then
     step large "$build/tests/contract/test_large"
