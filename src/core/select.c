@@ -33,7 +33,7 @@ static int hexadecimal(char letter) {
 
 /* 32 hexadecimal digits, dashes anywhere, a "GPU-" in front as NVIDIA's tools print it. */
 static bool parse_uuid(const char *text, uint8_t uuid[16]) {
-    if (contains(text, "GPU-", 4) && lower(text[0]) == 'g')
+    if (is_word(text, 4, "GPU-"))
         text += 4;
     unsigned digits = 0;
     for (; *text; text++) {

@@ -72,7 +72,8 @@ static void test_hostile(void **state) {
     memset(longest, 'x', 10000);
     longest[10000] = '\0';
     const char *const none[] = {"4", "99999999999999999999", "gpu:3", "intel", "accelerator", "::::", "h200:x", longest,
-                                "0000:99:00.0", "ffffffff-ffff-ffff-ffff-ffffffffffff", "\n", "gpu:"};
+                                "0000:99:00.0", "ffffffff-ffff-ffff-ffff-ffffffffffff", "\n", "gpu:",
+                                "gGPU-00112233-4455-6677-8899-aabbccddeeff"};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         size_t index;
         assert_int_equal(strata_candidates_select(list, 4, none[i], &index), STRATA_NO_DEVICE);
