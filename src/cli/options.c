@@ -110,6 +110,9 @@ static bool parse_size(const char *value, uint64_t *bytes) {
         {"GiB", 1u << 30}, {"GB", 1000000000}, {"T", 1ull << 40}, {"TiB", 1ull << 40}, {"TB", 1000000000000ull},
     };
     char digits[32];
+    /* Zeros in front mean nothing, however many there are. */
+    while (value[0] == '0' && value[1] >= '0' && value[1] <= '9')
+        value++;
     size_t length = strspn(value, "0123456789");
     if (length == 0 || length >= sizeof digits)
         return false;
