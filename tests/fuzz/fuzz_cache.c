@@ -84,11 +84,12 @@ static void check_entry(const uint8_t *data, size_t size) {
     struct strata_cache_entry back = {0};
     char *bytes = fuzz_copy(data, size), name[STRATA_CACHE_NAME_SIZE];
     size_t source = size != 0 ? data[0] % (size + 1) : 0, arguments = (size - source) / 2;
-    struct strata_cache_key fields = {.source = bytes, .source_length = source, .options = "-DA", .backend = "opencl"};
+    struct strata_cache_key fields = {
+        .source = bytes, .source_length = source, .driver_version = "3.1-D", .options = "A"};
     strata_cache_encode_key(&fields, &key);
     /* The same bytes in a row, and yet another key. */
-    fields.options = "-D";
-    fields.backend = "Aopencl";
+    fields.driver_version = "3.1-";
+    fields.options = "DA";
     strata_cache_encode_key(&fields, &other);
     FUZZ_CHECK(!key.failed && !other.failed && key.length == other.length);
     strata_cache_name(&key, name);

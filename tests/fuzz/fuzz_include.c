@@ -42,6 +42,7 @@ static void check_scan(const struct strata_text *text, const struct strata_scan 
             FUZZ_CHECK(directive->quote == '"' || directive->quote == '<');
             FUZZ_CHECK(directive->name < scan->names.length);
             FUZZ_CHECK(memchr(scan->names.data + directive->name, '\0', scan->names.length - directive->name) != NULL);
+            FUZZ_CHECK(strchr(scan->names.data + directive->name, '\n') == NULL);
         }
         if (directive->kind == STRATA_DIRECTIVE_LINE && directive->name_length != 0) {
             FUZZ_CHECK(directive->name > directive->begin && directive->name + directive->name_length <= end);
@@ -57,6 +58,19 @@ static void check_scan(const struct strata_text *text, const struct strata_scan 
     FUZZ_CHECK(!scan->guarded || (scan->count >= 3 && scan->unmatched == 0 && scan->guard != 0));
 }
 
+/* Compares a text with the bytes that it was made from, one by one. */
+static void check_normalised(const struct strata_text *text, const uint8_t *bytes, size_t length) {
+    static const uint8_t mark[] = {0xEF, 0xBB, 0xBF};
+    size_t at = length >= 3 && memcmp(bytes, mark, 3) == 0 ? 3 : 0, to = 0;
+    for (; at < length; at++) {
+        if (bytes[at] == '\n' && at != 0 && bytes[at - 1] == '\r')
+            continue;
+        FUZZ_CHECK(to < text->length && text->data[to] == (bytes[at] == '\r' ? '\n' : (char)bytes[at]));
+        to++;
+    }
+    FUZZ_CHECK(to == text->length && (text->data == NULL || text->data[to] == '\0'));
+}
+
 /* Normalises and scans one text. False when the inliner is to refuse it, or when it may read what is no part of the
  * input: a path from the root is the only way there, because the source and its files have no folder. */
 static bool add_part(struct run *run, const uint8_t *bytes, size_t length) {
@@ -69,8 +83,7 @@ static bool add_part(struct run *run, const uint8_t *bytes, size_t length) {
         FUZZ_CHECK(text->data == NULL && text->length == 0);
         return false;
     }
-    FUZZ_CHECK(text->length <= length);
-    FUZZ_CHECK(text->length == 0 || memchr(text->data, '\r', text->length) == NULL);
+    check_normalised(text, bytes, length);
     /* Of no more bytes than it has, for AddressSanitizer. */
     char *exact = fuzz_copy(text->data, text->length);
     FUZZ_CHECK(strata_scan_text(NULL, exact, text->length, scan) == STRATA_OK);
@@ -163,6 +176,29 @@ static void check_lines(const struct run *run, const struct strata_text *out, co
     }
 }
 
+/* A compiler that skips a group skips the markers in it, so that behind such a group there has to be another. */
+static void check_skipped(const struct strata_text *out, const struct strata_scan *scan) {
+    bool *marked = malloc((scan->count + 1) * sizeof *marked);
+    size_t depth = 0;
+    FUZZ_CHECK(marked != NULL);
+    for (size_t i = 0; i < scan->count; i++) {
+        const struct strata_directive *directive = &scan->directives[i];
+        bool ends = directive->kind == STRATA_DIRECTIVE_ENDIF, turns = directive->kind == STRATA_DIRECTIVE_ELSE;
+        if (directive->kind == STRATA_DIRECTIVE_IF)
+            marked[depth++] = false;
+        for (size_t open = 0; directive->kind == STRATA_DIRECTIVE_LINE && open < depth; open++)
+            marked[open] = true;
+        if (depth == 0 || (!ends && !turns))
+            continue;
+        bool told =
+            i + 1 < scan->count && directive[1].kind == STRATA_DIRECTIVE_LINE && directive[1].begin == directive->end;
+        FUZZ_CHECK(!marked[depth - 1] || told || directive->end == out->length);
+        marked[depth - 1] = false;
+        depth -= ends;
+    }
+    free(marked);
+}
+
 /* Outside of all conditionals every include was either served or a failure. */
 static void check_served(const struct strata_scan *scan) {
     size_t depth = 0;
@@ -187,6 +223,8 @@ static void check_output(const struct run *run, const struct strata_text *out, c
     check_served(&scan);
     if (!run->has_line)
         check_lines(run, out, &scan);
+    if (!run->has_line && run->scans[0].unmatched == 0)
+        check_skipped(out, &scan);
     if (run->scans[0].count == 0 || (!run->has_include && run->scans[0].once_count == 0)) {
         check_untouched(run, out);
         FUZZ_CHECK(files->length == 0);
