@@ -140,6 +140,15 @@ static void check_arguments(int argc, char **argv) {
         strata_text_release(&words[i]);
 }
 
+/* Behind "--" all is an operand. */
+static void check_operand(char *text) {
+    char *command = fuzz_string("fuzz", 4), *end = fuzz_string("--", 2);
+    struct given given = parse(4, (char *[]){command, end, text, text, NULL});
+    FUZZ_CHECK(given.status == STRATA_OK && !given.help && given.file == text && given.second == text);
+    free(command);
+    free(end);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char *const names[] = {"quick", "json", "device", "count", "size", "shape"};
     const uint8_t *at = data != NULL ? data : (const uint8_t *)"", *piece;
@@ -155,6 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             FUZZ_CHECK(strcmp(names[n], argv[i]) != 0 || nearest == names[n]);
         check_value("size", "-s", argv[i], true);
         check_value("count", "-c", argv[i], false);
+        check_operand(argv[i]);
     }
     for (int i = 0; i < argc; i++)
         free(argv[i]);
