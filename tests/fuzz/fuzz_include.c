@@ -1,5 +1,6 @@
 /* Fuzzes the inliner: the input is kernel source and, behind NULs, build options and the files that it may include. */
 #include "fuzz/fuzz.h"
+#include "fuzz/lexer.h"
 
 #include "program/embedded.h"
 #include "program/include.h"
@@ -53,6 +54,7 @@ static void check_scan(const struct strata_text *text, const struct strata_scan 
             FUZZ_CHECK(directive->macro != 0);
     }
     FUZZ_CHECK(once == scan->once_count);
+    lexer_check(text->data, text->length, scan);
     uint32_t last = line_at(text->data, text->length);
     FUZZ_CHECK(scan->open_comment <= last && scan->unmatched <= last);
     FUZZ_CHECK(!scan->guarded || (scan->count >= 3 && scan->unmatched == 0 && scan->guard != 0));
