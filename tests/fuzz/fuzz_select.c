@@ -3,6 +3,8 @@
 
 #include "core/device.h"
 
+#include <errno.h>
+
 #define DEVICES 5
 
 static const uint8_t uuid[16] = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
@@ -70,8 +72,11 @@ static bool is_place(const char *text) {
     return false;
 }
 
-static bool is_number(const char *text) {
-    return text[strspn(text, "0123456789")] == '\0';
+/* A number that does not fit may still be a UUID of digits alone, or part of a name. */
+static bool is_number(const char *text, uint64_t *number) {
+    errno = 0;
+    *number = strtoull(text, NULL, 10);
+    return text[strspn(text, "0123456789")] == '\0' && errno == 0;
 }
 
 static bool selects(const struct strata_candidate *list, size_t count, const char *selector, size_t *index) {
@@ -87,14 +92,14 @@ static bool selects(const struct strata_candidate *list, size_t count, const cha
 
 static void check(const struct strata_candidate *list, const char *selector) {
     size_t index, other;
+    uint64_t number;
     bool found = selects(list, DEVICES, selector, &index);
     if (selector[0] == '\0') {
         FUZZ_CHECK(found && index == 1);
         return;
     }
-    if (is_number(selector))
-        FUZZ_CHECK(found == (strtoull(selector, NULL, 10) < DEVICES) &&
-                   (!found || index == strtoull(selector, NULL, 10)));
+    if (is_number(selector, &number))
+        FUZZ_CHECK(found == (number < DEVICES) && (!found || index == number));
     else if (is_uuid(selector))
         FUZZ_CHECK(!found || index == 3);
 
