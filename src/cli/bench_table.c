@@ -170,7 +170,10 @@ static void add_others(const struct strata_bench *bench, struct strata_text *tex
             strata_table_cell(&table, strata_bench_unit_name(what->unit));
             strata_table_cell(&table, figure->measured ? format_rate(figure->low, number) : "");
             strata_table_cell(&table, figure->measured ? format_rate(figure->high, number) : "");
-            strata_table_cellf(&table, figure->measured ? "%" PRIu32 : "", figure->count);
+            if (figure->measured)
+                strata_table_cellf(&table, "%" PRIu32, figure->count);
+            else
+                strata_table_cell(&table, "");
         }
     struct strata_text unused = {0};
     if (any)
