@@ -36,18 +36,21 @@ struct trial {
     strata_buffer *chain;
     uint32_t *hops; /* the chain on the host */
     uint64_t words; /* of the chain */
+    uint64_t nodes;
+    uint64_t hopped; /* by all launches so far, which follow one another in the chain of global memory */
     uint64_t groups, items;
     uint32_t turns;
 };
 
 static enum strata_status put_trial(void *user, strata_event **first, strata_event **last) {
-    const struct trial *trial = user;
+    struct trial *trial = user;
     strata_queue *queue = trial->bench->queue;
     strata_event **event = last != NULL ? last : first;
     strata_grid grid = strata_grid_local(strata_grid_1d(trial->groups * trial->items), trial->items, 1, 1);
     strata_arg out = strata_arg_slice(strata_all(trial->bench->sums)), turns = strata_arg_u32(trial->turns);
     switch (trial->what) {
     case CHASE:
+        trial->hopped += (uint64_t)trial->turns * HOPS_PER_TURN;
         return strata_launch_event(queue, trial->kernel, grid,
                                    STRATA_ARGS(strata_arg_slice(strata_all(trial->chain)), turns, out), event);
     case LOCAL_CHASE:
@@ -74,6 +77,7 @@ static uint64_t random_below(uint64_t *state, uint64_t limit) {
 static enum strata_status make_chain(struct trial *trial, uint64_t words, uint64_t node_words) {
     uint64_t nodes = words / node_words, state = UINT64_C(88172645463325252);
     trial->words = words;
+    trial->nodes = nodes;
     trial->hops = strata_host_allocate(NULL, (size_t)words * 4);
     if (trial->hops == NULL)
         return strata_fail_host_memory(words * 4, "the chain");
@@ -93,7 +97,8 @@ static enum strata_status make_chain(struct trial *trial, uint64_t words, uint64
 static uint32_t right_answer(const struct trial *trial, uint64_t item) {
     uint32_t answer = 0;
     if (trial->what <= LOCAL_CHASE) {
-        for (uint64_t i = 0; i < (uint64_t)trial->turns * HOPS_PER_TURN; i++)
+        uint64_t hops = trial->what == CHASE ? trial->hopped : (uint64_t)trial->turns * HOPS_PER_TURN;
+        for (uint64_t i = 0; i < hops % trial->nodes; i++)
             answer = trial->hops[answer];
     } else if (trial->what == CONFLICTS) {
         uint64_t place = item % trial->items * trial->stride;
@@ -155,6 +160,8 @@ static enum strata_status build(struct trial *trial) {
 static enum strata_status measure_built(struct trial *trial, struct strata_bench_figure *figure) {
     struct strata_bench_pass pass = {.put = put_trial, .user = trial, .has_events = true};
     enum strata_status status = strata_bench_clear_sums(trial->bench);
+    if (status == STRATA_OK) /* the chain's first node */
+        status = strata_fill(trial->bench->queue, strata_sub(strata_all(trial->bench->sums), 0, 4), "", 1);
     if (status == STRATA_OK)
         status = choose_turns(trial, &pass);
     uint64_t all = trial->groups * trial->items * trial->turns;

@@ -123,7 +123,8 @@ static bool is_listed(const struct strata_bench *bench, size_t topic, size_t ind
            (figure->measured || figure->reason[0] != '\0');
 }
 
-static void add_kinds(const struct strata_bench *bench, struct strata_text *text) {
+/* Whether there was anything. */
+static bool add_kinds(const struct strata_bench *bench, struct strata_text *text) {
     static const char *const head[] = {"memory", "access", "GB/s", "5 %", "95 %", "n", "x read", "of the best"};
     struct strata_table table;
     bool any = false;
@@ -145,10 +146,11 @@ static void add_kinds(const struct strata_bench *bench, struct strata_text *text
     struct strata_text unused = {0};
     strata_table_end(&table, any ? text : &unused);
     strata_text_release(&unused);
+    return any;
 }
 
 /* Latencies, costs, and rates of what are no bytes. */
-static void add_others(const struct strata_bench *bench, struct strata_text *text) {
+static bool add_others(const struct strata_bench *bench, bool below, struct strata_text *text) {
     static const char *const head[] = {"what", "", "median", "", "5 %", "95 %", "n"};
     struct strata_table table;
     bool any = false;
@@ -176,10 +178,11 @@ static void add_others(const struct strata_bench *bench, struct strata_text *tex
                 strata_table_cell(&table, "");
         }
     struct strata_text unused = {0};
-    if (any)
+    if (any && below)
         strata_text_add(text, "\n");
     strata_table_end(&table, any ? text : &unused);
     strata_text_release(&unused);
+    return any || below;
 }
 
 /* The points of a sweep that are shown; their number. */
@@ -211,14 +214,15 @@ static void add_half(const struct strata_bench *bench, size_t topic, struct stra
 }
 
 /* The sweep lies down: a column for each point. */
-static void add_sweep(const struct strata_bench *bench, size_t topic, struct strata_text *text) {
+static void add_sweep(const struct strata_bench *bench, size_t topic, bool below, struct strata_text *text) {
     const struct strata_bench_topic *sweep = strata_bench_topics[topic];
     const struct strata_bench_figure *figures = strata_bench_topic_figures(bench, topic);
     char number[STRATA_NUMBER_TEXT + 4], alignment[POINTS_MOST + 2] = "l";
     size_t points[64], count = choose_points(bench, topic, points);
     struct strata_table table;
     memset(alignment + 1, 'r', count);
-    strata_text_add(text, "\n");
+    if (below)
+        strata_text_add(text, "\n");
     strata_table_begin(&table, alignment);
     strata_table_cell(&table, sweep->axis);
     for (size_t i = 0; i < count; i++)
@@ -383,11 +387,12 @@ static void add_notes(const struct strata_bench *bench, struct strata_text *text
 
 void strata_bench_table_add(const struct strata_bench *bench, struct strata_text *text) {
     add_head(bench, text);
-    add_kinds(bench, text);
-    add_others(bench, text);
+    bool below = add_others(bench, add_kinds(bench, text), text);
     for (size_t topic = 0; strata_bench_topics[topic] != NULL; topic++)
-        if (strata_bench_topics[topic]->axis != NULL && was_begun(bench, topic))
-            add_sweep(bench, topic, text);
+        if (strata_bench_topics[topic]->axis != NULL && was_begun(bench, topic)) {
+            add_sweep(bench, topic, below, text);
+            below = true;
+        }
     add_notes(bench, text);
     add_advice(bench, text);
 }
