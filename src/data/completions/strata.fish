@@ -1,27 +1,49 @@
-# Completion of strata for fish.
-set -l commands info bench reduce report help
-complete -c strata -n "not __fish_seen_subcommand_from $commands" -f -a info -d "show the memory of each device"
-complete -c strata -n "not __fish_seen_subcommand_from $commands" -f -a bench -d "measure every kind of memory"
-complete -c strata -n "not __fish_seen_subcommand_from $commands" -f -a reduce -d "reduce a file of numbers"
-complete -c strata -n "not __fish_seen_subcommand_from $commands" -f -a report -d "make an HTML page of stored runs"
-complete -c strata -n "not __fish_seen_subcommand_from $commands" -f -a help -d "explain a command"
-complete -c strata -n "not __fish_seen_subcommand_from $commands" -f -l version -s V -d "show the version"
-complete -c strata -l help -s h -d "show a summary"
-complete -c strata -n "__fish_seen_subcommand_from info" -l device -s d -x -a "gpu cpu accelerator" -d "the device"
-complete -c strata -n "__fish_seen_subcommand_from info" -l json -d "write JSON"
-complete -c strata -n "__fish_seen_subcommand_from bench" -l device -s d -x -a "gpu cpu accelerator all" -d "the device"
-complete -c strata -n "__fish_seen_subcommand_from bench" -l quick -s q -d "fewer figures and fewer rounds"
-complete -c strata -n "__fish_seen_subcommand_from bench" -l filter -s f -x -d "measure only what is named" \
-    -a "(strata bench --list 2>/dev/null | cut -d' ' -f1)"
-complete -c strata -n "__fish_seen_subcommand_from bench" -l list -s l -d "name the figures"
-complete -c strata -n "__fish_seen_subcommand_from bench" -l json -r -F -d "write all figures as JSON"
-complete -c strata -n "__fish_seen_subcommand_from bench" -l html -r -F -d "write a page with charts"
-complete -c strata -n "__fish_seen_subcommand_from bench" -l compare -s c -r -F -d "what became slower since a run"
-complete -c strata -n "__fish_seen_subcommand_from bench" -l threshold -s t -x -d "percent that do not count"
-complete -c strata -n "__fish_seen_subcommand_from reduce" -l op -s o -x -d "what to compute" \
-    -a "sum product min max arg-min arg-max"
-complete -c strata -n "__fish_seen_subcommand_from reduce" -l type -s t -x -a "i32 u32 i64 u64 f32 f64" \
-    -d "the elements of a raw file"
-complete -c strata -n "__fish_seen_subcommand_from reduce" -l device -s d -x -a "gpu cpu accelerator" -d "the device"
-complete -c strata -n "__fish_seen_subcommand_from reduce" -l json -d "write JSON"
-complete -c strata -n "__fish_seen_subcommand_from report" -l html -r -F -d "the page to write"
+# Completion of strata for fish. An option is one line.
+
+function __strata_figures
+    strata bench --list 2>/dev/null | string replace -r ' .*' ''
+end
+
+# What the lines about the first word, and those about the words behind a command, have in common.
+set -l first -c strata -n __fish_use_subcommand
+set -l help -c strata -n '__fish_seen_subcommand_from help'
+set -l info -c strata -n '__fish_seen_subcommand_from info'
+set -l bench -c strata -n '__fish_seen_subcommand_from bench'
+set -l reduce -c strata -n '__fish_seen_subcommand_from reduce'
+set -l report -c strata -n '__fish_seen_subcommand_from report'
+
+complete -c strata -f
+
+complete $first -s h -l help -d 'Show the help'
+complete $first -s V -l version -d 'Show the version and what this build contains'
+complete $first -a help -d 'Explain a command'
+complete $help -a 'info bench reduce report'
+
+complete $first -a info -d 'Show the memory of each device and its kinds'
+complete $info -s d -l device -xa 'gpu cpu accelerator' -d 'The device'
+complete $info -l json -d 'Write JSON'
+complete $info -s h -l help -d 'Show the help'
+
+complete $first -a bench -d 'Measure every kind of memory and compare them'
+complete $bench -s d -l device -xa 'gpu cpu accelerator all' -d 'The device'
+complete $bench -s q -l quick -d 'Fewer figures and fewer rounds'
+complete $bench -s f -l filter -xa '(__strata_figures)' -d 'Measure only what is named'
+complete $bench -s l -l list -d 'Name the figures, and measure nothing'
+complete $bench -l html -rF -d 'Write a page with charts, too'
+complete $bench -s c -l compare -rF -d 'Say what became slower since a stored run'
+complete $bench -s t -l threshold -x -d 'How many percent do not count'
+complete $bench -l json -rF -d 'Write all figures as JSON, too'
+complete $bench -s h -l help -d 'Show the help'
+
+complete $first -a reduce -d 'Reduce a file of numbers to one value'
+complete $reduce -F
+complete $reduce -s o -l op -xa 'sum product min max arg-min arg-max' -d 'What to compute'
+complete $reduce -s t -l type -xa 'i32 u32 i64 u64 f32 f64' -d 'The elements of a raw file'
+complete $reduce -s d -l device -xa 'gpu cpu accelerator' -d 'The device'
+complete $reduce -l json -d 'Write JSON'
+complete $reduce -s h -l help -d 'Show the help'
+
+complete $first -a report -d 'Make an HTML page of what bench has stored'
+complete $report -F
+complete $report -l html -rF -d 'The page to write'
+complete $report -s h -l help -d 'Show the help'
