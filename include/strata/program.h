@@ -143,9 +143,10 @@ STRATA_API strata_arg strata_arg_indirect(strata_slice slice);
  * a slice not at the base alignment or not in its buffer, two slices of one buffer that overlap without being equal,
  * one of them written, a local size that does not divide the global size without `round_up`, or that is over the
  * kernel's limit or not what it requires), TOO_LARGE (constant or local memory over the device's limit, to the byte;
- * more than 2^31-1 work-items in a dimension), UNSUPPORTED (a PINNED buffer on a device whose kernels cannot use it, INDIRECT memory without common addresses),
- * BUSY (a buffer is mapped or bracketed, or used by unfinished work of another queue that no event orders before),
- * OUT_OF_MEMORY, DEVICE_LOST, FORKED. Any thread. Source: OpenCL 3.0, 5.9 and 5.10. */
+ * more than 2^31-1 work-items in a dimension), UNSUPPORTED (a PINNED buffer on a device whose kernels cannot use it,
+ * INDIRECT memory without common addresses), BUSY (a buffer is mapped or bracketed, or used by unfinished work of
+ * another queue that no event orders before), OUT_OF_MEMORY, DEVICE_LOST, FORKED. Any thread. Source: OpenCL 3.0, 5.9
+ * and 5.10. */
 STRATA_API enum strata_status strata_launch(strata_queue *queue, strata_kernel *kernel, strata_grid grid,
                                             const strata_arg *args, size_t count);
 

@@ -40,7 +40,8 @@ def compiler(language):
 
 def install(folder, *options):
     """Installs into the folder, and answers where the prefix and the libraries are then."""
-    run(["meson", "install", "-C", os.environ["STRATA_BUILD"], "--no-rebuild", "--quiet", "--destdir", folder, *options])
+    run(["meson", "install", "-C", os.environ["STRATA_BUILD"], "--no-rebuild", "--quiet", "--destdir", folder]
+        + list(options))
     prefix = os.path.join(folder, os.environ["STRATA_PREFIX"].lstrip("/"))
     libraries = os.path.join(folder, os.path.join(os.environ["STRATA_PREFIX"], os.environ["STRATA_LIBDIR"]).lstrip("/"))
     if not os.path.isdir(prefix) or not os.path.isdir(libraries):
