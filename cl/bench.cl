@@ -3,19 +3,6 @@
 #include "portable.h"
 #include "bench_words.h"
 
-#define GROUP_MOST 256
-
-/* Adds up what the work-items of a group have found; the answer is right in the first of them. */
-FUNCTION uint group_sum(LOCAL uint *lanes, uint value) {
-    lanes[local_index()] = value;
-    for (uint reach = local_count() / 2; reach > 0; reach /= 2) {
-        local_barrier();
-        if (local_index() < reach)
-            lanes[local_index()] += lanes[local_index() + reach];
-    }
-    return local_index() == 0 ? lanes[0] : 0;
-}
-
 FUNCTION uint vector_sum(strata_uint4 v) { return v.x + v.y + v.z + v.w; }
 
 /* Where the work-item begins in its group's tile of `steps` times four vectors for each work-item. */

@@ -4,18 +4,6 @@
 #include "portable.h"
 #include "bench_words.h"
 
-#define GROUP_MOST 256
-
-static uint group_sum(__local uint *lanes, uint value) {
-    lanes[local_index()] = value;
-    for (uint reach = local_count() / 2; reach > 0; reach /= 2) {
-        local_barrier();
-        if (local_index() < reach)
-            lanes[local_index()] += lanes[local_index() + reach];
-    }
-    return local_index() == 0 ? lanes[0] : 0;
-}
-
 FUNCTION ulong first_place(uint count) { return (ulong)group_index() * count * local_count() + local_index(); }
 
 #define SUM1(v) (v)

@@ -3,7 +3,6 @@
 #include "portable.h"
 #include "bench_words.h"
 
-#define GROUP_MOST 256
 #define TILE_WORDS 4096
 
 __kernel void bench_nothing(__global uint *out) {

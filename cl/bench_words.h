@@ -31,4 +31,18 @@ FUNCTION strata_uint4 bench_words4(uint index, uint seed, uint keep, uint set) {
 #endif
 }
 
+/* The most work-items of a group that adds up. */
+#define GROUP_MOST 256
+
+/* Adds up what the work-items of a group have found; the answer is right in the first of them. */
+FUNCTION uint group_sum(LOCAL uint *lanes, uint value) {
+    lanes[local_index()] = value;
+    for (uint reach = local_count() / 2; reach > 0; reach /= 2) {
+        local_barrier();
+        if (local_index() < reach)
+            lanes[local_index()] += lanes[local_index() + reach];
+    }
+    return local_index() == 0 ? lanes[0] : 0;
+}
+
 #endif
