@@ -141,6 +141,8 @@ struct strata_device_desc {
     bool profiling;                  /* the default queue records event times */
     bool no_cache;                   /* no program binary is read from or written to disk */
     const char *cache_directory;     /* NULL: STRATA_CACHE_DIR, else the user's cache folder */
+    uint64_t memory_limit; /* DEVICE memory that strata takes in all, in bytes; 0: no limit but the device's */
+    uint64_t pinned_limit; /* the same for PINNED memory; 0: a quarter of the machine's memory */
 };
 #define STRATA_DEVICE_DESC(...)                                                                                        \
     (&(const struct strata_device_desc){.size = sizeof(struct strata_device_desc), __VA_ARGS__})
@@ -173,7 +175,8 @@ STRATA_API strata_queue *strata_device_queue(strata_device *device);
  * and strata does not guess. Source: cl_amd_device_attribute_query; on CPU devices the kernel's MemAvailable. */
 STRATA_API enum strata_status strata_device_free_memory(strata_device *device, uint64_t *bytes);
 
-/* What strata itself holds on a device. Bytes as requested. */
+/* What strata itself holds on a device. Bytes as requested. A peak is exact when one thread creates the buffers, and
+ * with several never too low: see struct strata_pool_stats. */
 struct strata_memory_stats {
     size_t size;
     struct {
@@ -186,6 +189,19 @@ struct strata_memory_stats {
 
 /* Fills *stats; cheap enough for every frame. The caller sets stats->size to sizeof *stats. Any thread. */
 STRATA_API enum strata_status strata_device_stats(strata_device *device, struct strata_memory_stats *stats);
+
+/* What happened between strata_device_stats_push and the strata_device_stats_pop that belongs to it. */
+struct strata_scope_stats {
+    size_t size;
+    int64_t net_bytes, net_buffers; /* created less destroyed: negative when more was given back */
+    uint64_t peak_bytes;            /* the most that was alive above what was alive at the push */
+    uint64_t created, destroyed;    /* buffers */
+};
+
+/* Begins and ends a scope of statistics. Scopes nest; they are the device's, and see what all threads do. `stats` may
+ * be NULL, else the caller sets stats->size. Errors: INVALID_ARGUMENT for a pop without a push, OUT_OF_MEMORY. */
+STRATA_API enum strata_status strata_device_stats_push(strata_device *device);
+STRATA_API enum strata_status strata_device_stats_pop(strata_device *device, struct strata_scope_stats *stats);
 
 #ifdef __cplusplus
 }

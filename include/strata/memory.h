@@ -22,6 +22,8 @@ enum strata_kind {
     STRATA_SHARED = 3   /* one host pointer, stable for life; the data migrates */
 };
 
+typedef struct strata_pool strata_pool; /* strata/pool.h */
+
 /* How kernels use a buffer. It is a promise to the runtime. */
 enum strata_access { STRATA_READ_WRITE = 0, STRATA_READ_ONLY = 1, STRATA_WRITE_ONLY = 2 };
 
@@ -35,7 +37,18 @@ struct strata_buffer_desc {
     enum strata_shared_mode mode; /* SHARED: this mode or UNSUPPORTED; NONE: the best that the device has */
     bool over_limit;              /* try a size above max_buffer_bytes: first and last word are written and read back */
     bool kernel_access;           /* PINNED: kernels may use it; host access then needs brackets */
+    strata_pool *pool;            /* NULL: the device's own for DEVICE and PINNED memory */
+    bool dedicated;               /* memory of its own, not a piece of a pool */
+    strata_queue *queue;    /* DEVICE: memory that work of this queue still uses suits best; NULL: the default queue */
+    const char *site;       /* where it is created, such as STRATA_HERE, for the leak report; not copied */
+    bool pinned_or_nothing; /* PINNED: fails where memory cannot be page-locked; else plain memory is taken */
 };
+
+/* "file.c:12" of the place where it stands. */
+#define STRATA_HERE STRATA_HERE_AT(__FILE__, __LINE__)
+#define STRATA_HERE_AT(file, line) STRATA_HERE_TEXT(file, line)
+#define STRATA_HERE_TEXT(file, line) file ":" #line
+
 #define STRATA_BUFFER(...) (&(const struct strata_buffer_desc){.size = sizeof(struct strata_buffer_desc), __VA_ARGS__})
 STRATA_API void strata_buffer_desc_init(struct strata_buffer_desc *desc);
 
@@ -70,7 +83,7 @@ struct strata_buffer_info {
     enum strata_shared_mode mode; /* of SHARED */
     bool same_pointer;            /* kernels see the host's addresses: linked structures work */
     enum strata_answer zero_copy; /* WRAPPED, SHARED: kernels use the host's memory itself, no copy */
-    enum strata_answer pinned;    /* the host memory is page-locked */
+    enum strata_answer pinned;    /* the host memory is page-locked; NO for plain memory in its stead */
     bool host_brackets;           /* host access needs strata_host_begin and strata_host_end */
     bool kernel_argument;         /* kernels may use it */
 };

@@ -37,6 +37,8 @@ struct strata_backend_device {
                                struct strata_native_device **device);
     void (*close)(struct strata_native_device *device);
     enum strata_status (*free_memory)(struct strata_native_device *device, uint64_t *bytes);
+    /* What the offset of a part must be a multiple of, in bytes: the base alignment of every device of the context. */
+    uint64_t (*part_alignment)(struct strata_native_device *device);
 };
 
 struct strata_backend_queue {
@@ -63,6 +65,7 @@ struct strata_native_buffer_desc {
     void *host_pointer;
     enum strata_shared_mode mode; /* COHERENT or MAPPED when SHARED */
     bool kernel_access;
+    bool plain; /* PINNED: ordinary host memory in its stead */
 };
 
 /* What a backend tells of a buffer that it made. */
@@ -84,6 +87,14 @@ struct strata_backend_buffer {
                                  struct strata_native_buffer_facts *facts, struct strata_native_buffer **buffer);
     /* No command uses it any more. The caller's host memory is not touched after this returns. */
     void (*destroy)(struct strata_native_buffer *buffer);
+
+    /* A part of DEVICE, PINNED or SHARED memory as a buffer of its own, to be destroyed before the whole. No call into
+     * the runtime is made before a command uses it. Parts that are alive at a time do not overlap. */
+    enum strata_status (*part)(struct strata_native_buffer *whole, uint64_t offset, uint64_t bytes,
+                               enum strata_access access, struct strata_native_buffer **part);
+    /* Places DEVICE memory now: OUT_OF_MEMORY when the device has not got it, where the runtime or the system tells.
+     * *effective: whether it is known to tell. Blocks. */
+    enum strata_status (*commit)(struct strata_native_buffer *buffer, enum strata_answer *effective);
 
     enum strata_status (*write)(struct strata_native_queue *queue, struct strata_native_buffer *buffer, uint64_t offset,
                                 uint64_t bytes, const void *source, struct strata_native_event **done);
@@ -108,9 +119,9 @@ struct strata_backend_buffer {
                                    const struct strata_native_box *destination_box, const uint64_t region[3],
                                    struct strata_native_event **done);
     enum strata_status (*copy_box)(struct strata_native_queue *queue, struct strata_native_buffer *destination,
-                                   const struct strata_native_box *destination_box,
-                                   struct strata_native_buffer *source, const struct strata_native_box *source_box,
-                                   const uint64_t region[3], struct strata_native_event **done);
+                                   const struct strata_native_box *destination_box, struct strata_native_buffer *source,
+                                   const struct strata_native_box *source_box, const uint64_t region[3],
+                                   struct strata_native_event **done);
 
     /* *pointer is known at once, the memory is there when the event is done. Also the bracket of MAPPED, WRAPPED and
      * kernel-accessible PINNED. */
@@ -156,8 +167,7 @@ struct strata_backend_program {
     void (*destroy)(struct strata_native_program *program);
 
     enum strata_status (*kernel_create)(struct strata_native_program *program, const char *name,
-                                        struct strata_native_kernel **kernel,
-                                        struct strata_native_kernel_facts *facts);
+                                        struct strata_native_kernel **kernel, struct strata_native_kernel_facts *facts);
     /* kind, is_const; name and type are appended to `strings`, each followed by a NUL. Kind UNKNOWN with empty strings
      * where the runtime does not tell. */
     enum strata_status (*kernel_argument)(struct strata_native_kernel *kernel, uint32_t index,

@@ -2,7 +2,8 @@
 #include "core/device.h"
 #include "core/fork.h"
 #include "core/queue.h"
-#include "memory/buffer.h"
+#include "core/quirks.h"
+#include "memory/pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,10 @@ void strata_device_release(strata_device *device) {
         return;
     if (device->native)
         device->backend->device->close(device->native);
+    strata_scopes_free(device);
+    pthread_mutex_destroy(&device->pools_lock);
+    for (unsigned i = 0; i < STRATA_SHARDS; i++)
+        pthread_mutex_destroy(&device->shards[i].lock);
     pthread_mutex_destroy(&device->primitives_lock);
     pthread_mutex_destroy(&device->lock);
     free_host_parts(device);
@@ -114,11 +119,16 @@ enum strata_status strata_device_create(const struct strata_backend *backend, st
     device->log_user = desc->log_user;
     device->log_level = desc->log_level == STRATA_LOG_NONE ? STRATA_LOG_WARNING : desc->log_level;
     device->no_cache = desc->no_cache;
-    device->stats.size = sizeof device->stats;
+    device->no_pools = strata_quirks_of(info->platform)->own_bounds;
+    device->memory_limit = desc->memory_limit;
+    device->pinned_limit = desc->pinned_limit;
     atomic_init(&device->references, 1);
     atomic_init(&device->closed, false);
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->primitives_lock, NULL);
+    pthread_mutex_init(&device->pools_lock, NULL);
+    for (unsigned i = 0; i < STRATA_SHARDS; i++)
+        pthread_mutex_init(&device->shards[i].lock, NULL);
     enum strata_status status = strata_info_copy(&device->hooks, info, &device->info);
     if (status == STRATA_OK)
         status = copy_texts(device, desc);
@@ -199,6 +209,7 @@ void strata_device_close(strata_device **place) {
     device->primitives_destroy = NULL;
     strata_retired_reap(device, true);
     strata_leak_report(device);
+    strata_pools_close(device);
     strata_queue *queue = device->queue;
     atomic_store(&device->closed, true);
     strata_queue_end(queue);

@@ -10,8 +10,22 @@
 /* Queues of one device that may be alive at a time; the clocks of events have one entry for each. */
 #define STRATA_QUEUE_SLOTS 64
 
-/* Lock order, outermost first: a reduction's or program's own lock, queue, buffer, device, worker, the runtime's. No
- * lock of this list is held while a callback or the log hook runs. */
+/* What is counted of one kind of memory. */
+struct strata_count {
+    uint64_t live_bytes, peak_bytes, live_buffers, total_buffers;
+};
+
+/* A part of the device's statistics. Threads share it with few others, so that they do not wait for each other. */
+#define STRATA_SHARDS 8
+struct strata_shard {
+    pthread_mutex_t lock;
+    struct strata_buffer *buffers;      /* alive */
+    struct strata_count kind[4], total; /* by enum strata_kind, and of all kinds */
+    char apart[128];                    /* the next one is in another cache line */
+};
+
+/* Lock order, outermost first: a reduction's or program's own lock, a pool's, queue, buffer, device, shard, worker, the
+ * runtime's. No lock of this list is held while a callback or the log hook runs. */
 struct strata_device {
     atomic_uint references; /* the caller's, and one for each queue, buffer and program */
     atomic_bool closed;
@@ -24,15 +38,28 @@ struct strata_device {
     void *log_user;
     enum strata_log_level log_level;
     bool no_cache;
+    bool no_pools; /* each buffer has memory of its own, unless its desc names a pool */
+    uint64_t memory_limit, pinned_limit;
     char *cache_directory;
     strata_queue *queue;
 
     pthread_mutex_t lock; /* for all below */
     strata_queue *queues[STRATA_QUEUE_SLOTS];
-    uint64_t slot_position[STRATA_QUEUE_SLOTS]; /* where the next queue of the slot begins to count */
-    struct strata_buffer *buffers;              /* alive, for the leak report and for overlapping wraps */
-    struct strata_retired *retired;             /* given back by the caller, still used by queued work; oldest first */
-    struct strata_memory_stats stats;
+    struct strata_event *fences[STRATA_QUEUE_SLOTS]; /* see fence.h */
+    uint64_t slot_position[STRATA_QUEUE_SLOTS];      /* where the next queue of the slot begins to count */
+    struct strata_retired *retired; /* given back by the caller, still used by queued work; oldest first */
+    uint64_t retired_bytes;
+
+    struct strata_shard shards[STRATA_SHARDS];
+    struct strata_scope *scopes; /* of strata_device_stats_push, the innermost first; under `lock` */
+
+    struct strata_pool *pools;                    /* all of the device; under `lock` */
+    pthread_mutex_t pools_lock;                   /* for making the default ones */
+    struct strata_pool *_Atomic default_pools[4]; /* by enum strata_kind; made when first needed */
+
+    _Atomic uint64_t taken[4];  /* bytes of the runtime's memory, by enum strata_kind */
+    atomic_bool told_of_plain;  /* plain memory is in the place of pinned memory: that was logged */
+    _Atomic uint64_t deferring; /* a bit for each queue slot whose queue has commands that are not with the runtime */
 
     /* Positions known to be done, by queue slot. */
     _Atomic uint64_t completed[STRATA_QUEUE_SLOTS];
@@ -53,8 +80,7 @@ void strata_device_retain(strata_device *device);
 void strata_device_release(strata_device *device);
 
 /* Never under a lock. */
-void strata_device_log(strata_device *device, enum strata_log_level level, const char *format, ...)
-    STRATA_PRINTF(3, 4);
+void strata_device_log(strata_device *device, enum strata_log_level level, const char *format, ...) STRATA_PRINTF(3, 4);
 
 /* INVALID_ARGUMENT for NULL and for a closed device. */
 enum strata_status strata_device_check(const strata_device *device);

@@ -4,6 +4,7 @@
  * everything put in behind it, is run by the queue's worker one after the other; when that is done, callers go straight
  * to the runtime again. No user events are needed, which runtimes treat very differently. */
 #include "core/queue.h"
+#include "core/fence.h"
 #include "core/fork.h"
 #include "memory/buffer.h"
 
@@ -73,6 +74,16 @@ static void settle_event(strata_event *event, enum strata_status status, struct 
         strata_error_save(&event->failure);
 }
 
+/* Under the queue's lock. */
+static void count_deferred(strata_queue *queue, int change) {
+    uint64_t bit = UINT64_C(1) << queue->slot;
+    queue->deferred += (uint64_t)(int64_t)change;
+    if (queue->deferred)
+        atomic_fetch_or(&queue->device->deferring, bit);
+    else
+        atomic_fetch_and(&queue->device->deferring, ~bit);
+}
+
 static void run_deferred(void *argument) {
     struct deferred *deferred = argument;
     strata_queue *queue = deferred->queue;
@@ -101,7 +112,8 @@ static void run_deferred(void *argument) {
     settle_event(event, status, native);
     if (deferred->command.host)
         strata_completed_raise(queue->device, queue->slot, deferred->position);
-    bool last = --queue->deferred == 0;
+    count_deferred(queue, -1);
+    bool last = queue->deferred == 0;
     if (last && !deferred->command.host)
         queue->table->flush(queue->native); /* nobody may be there to do it; a failure shows at the next wait */
     pthread_cond_broadcast(&queue->changed);
@@ -137,16 +149,38 @@ static enum strata_status defer(strata_queue *queue, const struct strata_command
         atomic_fetch_add(&event->references, 1);
         deferred->event = event;
     }
-    queue->deferred++;
+    count_deferred(queue, 1);
     status = strata_worker_submit(worker, run_deferred, deferred);
     if (status != STRATA_OK) {
-        queue->deferred--;
+        count_deferred(queue, -1);
         if (command->dispose)
             command->dispose(deferred->command.payload);
         if (event)
             atomic_fetch_sub(&event->references, 1);
         strata_host_release(&queue->device->hooks, deferred);
     }
+    return status;
+}
+
+/* Under the queue's lock. Whoever has to wait for what is in the queue now is not to wait for host work behind it,
+ * which may itself be waiting for that one. */
+static enum strata_status plant_fence(strata_queue *queue) {
+    uint64_t position = queue->position - 1;
+    if (position <= atomic_load(&queue->device->completed[queue->slot]))
+        return STRATA_OK;
+    strata_event *event = NULL;
+    enum strata_status status = event_create(queue, &event);
+    if (status != STRATA_OK)
+        return status;
+    event->position = position;
+    event->clock = queue->seen;
+    struct strata_native_event *native = NULL;
+    status = queue->table->mark(queue->native, &native);
+    if (status == STRATA_OK) {
+        settle_event(event, status, native);
+        strata_fence_add(queue->device, event);
+    }
+    strata_event_destroy(&event);
     return status;
 }
 
@@ -157,12 +191,24 @@ static enum strata_status put_locked(strata_queue *queue, const struct strata_co
         event->position = position;
         event->clock = queue->seen;
     }
-    if (queue->deferred || command->host || command->blocks)
-        return defer(queue, command, position, event);
+    if (queue->deferred || command->host || command->blocks) {
+        enum strata_status status = queue->deferred ? STRATA_OK : plant_fence(queue);
+        return status == STRATA_OK ? defer(queue, command, position, event) : status;
+    }
     struct strata_native_event *native = NULL;
     enum strata_status status = run(queue, command, command->payload, event ? &native : NULL);
     if (status == STRATA_OK)
         settle_event(event, status, native);
+    return status;
+}
+
+/* Puts the queue behind a place of another one. */
+static enum strata_status follow(strata_queue *queue, const struct strata_conflict *conflict) {
+    strata_event *event = NULL;
+    enum strata_status status = strata_fence_get(queue->device, conflict->slot, conflict->position, &event);
+    if (status == STRATA_OK && event)
+        status = strata_queue_wait(queue, event);
+    strata_event_destroy(&event);
     return status;
 }
 
@@ -173,7 +219,7 @@ enum strata_status strata_queue_put(strata_queue *queue, const struct strata_com
     enum strata_status status = result ? event_create(queue, &event) : STRATA_OK;
     if (status != STRATA_OK)
         return status;
-    for (int attempt = 0;; attempt++) {
+    for (int attempt = 0;;) {
         struct strata_conflict conflict = {0};
         pthread_mutex_lock(&queue->lock);
         if (queue->ended)
@@ -183,8 +229,14 @@ enum strata_status strata_queue_put(strata_queue *queue, const struct strata_com
         if (status == STRATA_OK)
             status = put_locked(queue, command, event);
         pthread_mutex_unlock(&queue->lock);
-        if (!conflict.found || attempt > 0 || !strata_queue_settle(queue->device, conflict.slot, conflict.position))
+        if (conflict.inherited) {
+            status = follow(queue, &conflict);
+            if (status != STRATA_OK)
+                break;
+        } else if (!conflict.found || attempt++ > 0 ||
+                   !strata_queue_settle(queue->device, conflict.slot, conflict.position)) {
             break;
+        }
     }
     if (status == STRATA_OK && result)
         *result = event;
@@ -259,6 +311,7 @@ static enum strata_status take_slot(strata_queue *queue) {
 static void leave_slot(strata_queue *queue) {
     strata_device *device = queue->device;
     strata_completed_raise(device, queue->slot, queue->position);
+    strata_fence_drop(device, queue->slot);
     pthread_mutex_lock(&device->lock);
     device->queues[queue->slot] = NULL;
     device->slot_position[queue->slot] = queue->position;

@@ -25,7 +25,7 @@ struct strata_queue {
     bool ended;
     uint64_t position; /* of the last command put in */
     struct strata_clock seen;
-    uint64_t deferred;             /* commands that strata's worker has yet to run */
+    uint64_t deferred;                      /* commands that strata's worker has yet to run */
     struct strata_worker *_Atomic worker;   /* host work, and device work behind it; made when first needed */
     struct strata_worker *_Atomic notifier; /* callbacks; made when first needed */
     bool failed;
@@ -43,9 +43,10 @@ struct strata_event {
     atomic_uint references;
     strata_queue *queue; /* retained */
     uint64_t position;
-    struct strata_clock clock;       /* what was before it */
-    enum strata_event_state state;   /* under the queue's lock */
+    struct strata_clock clock;     /* what was before it */
+    enum strata_event_state state; /* under the queue's lock */
     struct strata_native_event *native;
+    struct strata_event *next_fence; /* under the device's lock, see fence.h */
     struct strata_event_times times; /* of host work */
     struct strata_error_copy failure;
 };

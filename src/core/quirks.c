@@ -8,7 +8,9 @@ static const struct strata_quirks rows[] = {
     {.platform = "Oclgrind",
      .reason =
          "Its interpreter keeps global state: two threads inside it corrupt each other (jrprice/Oclgrind#28, #202). "
-         "It runs kernels in the calling thread and stamps events with host time.",
+         "It runs kernels in the calling thread and stamps events with host time. It reports accesses beyond a buffer, "
+         "which it cannot within a pool's block.",
+     .own_bounds = true,
      .serialise = true},
     {.platform = "rusticl",
      .reason =
@@ -26,7 +28,9 @@ static const struct strata_quirks rows[] = {
      .reason =
          "Its CPU devices use CL_MEM_USE_HOST_PTR memory in place, so strata can align it to pages and ask for huge "
          "ones; the runtime's own are aligned to 128 bytes and touched page by page. 6.0 answers 0 bytes of local and "
-         "of private memory for every kernel, 3.1 what they have.",
+         "of private memory for every kernel, 3.1 what they have. clEnqueueCopyBufferRect of 3.1 crashes when one of "
+         "the two is a sub-buffer.",
+     .box_copies_need_whole = true,
      .private_zero_is_unknown = true,
      .local_zero_is_unknown = true,
      .host_memory_is_device = true},
@@ -41,6 +45,7 @@ static const struct strata_quirks rows[] = {
          "tests/device/probe.c tries all three.",
      .groups_wait = true,
      .pinned_is_pinned = true,
+     .commit_tells = true,
      .local_reserve = 4,
      .parts_end_in_reverse = true,
      .arg_info_breaks = true,

@@ -18,6 +18,9 @@ struct strata_quirks {
     bool host_memory_is_device; /* a CPU device that uses aligned host memory in place, whatever its size */
     bool slow_vectors;          /* a CPU device that runs work-groups better than wide vectors */
     bool groups_wait;           /* groups that have begun go on, and see what others write: cl/reduce_fused.h */
+    bool commit_tells;          /* memory that is not there is told of by the first write to it */
+    bool box_copies_need_whole; /* clEnqueueCopyBufferRect crashes with a sub-buffer */
+    bool own_bounds;            /* a checker that sees accesses out of a buffer, so each has memory of its own */
     bool pinned_is_pinned;      /* CL_MEM_ALLOC_HOST_PTR was measured to be page-locked */
     bool arg_info_breaks;       /* -cl-kernel-arg-info makes programs fail that have kernels without arguments */
     bool parts_end_in_reverse;  /* sub-buffers that overlap are to be released newest first */

@@ -1,6 +1,6 @@
 /* Buffers: creating each kind, describing it, giving it back; and slices. */
-#include "memory/buffer.h"
 #include "core/fork.h"
+#include "memory/pool.h"
 #include "strata/transfer.h"
 
 #include <inttypes.h>
@@ -57,8 +57,8 @@ static enum strata_status check_desc(const strata_device *device, const struct s
     return STRATA_OK;
 }
 
-static enum strata_status choose_mode(const strata_device *device, enum strata_shared_mode asked,
-                                      enum strata_shared_mode *mode) {
+enum strata_status strata_shared_mode_choose(const strata_device *device, enum strata_shared_mode asked,
+                                             enum strata_shared_mode *mode) {
     static const char *const names[] = {"none", "MIRRORED", "MAPPED", "COHERENT"};
     if ((unsigned)asked > STRATA_SHARED_COHERENT)
         return strata_fail(STRATA_INVALID_ARGUMENT, "%d is not a mode of shared memory.", (int)asked);
@@ -80,18 +80,21 @@ static enum strata_status choose_mode(const strata_device *device, enum strata_s
 static enum strata_status check_wrapped_once(strata_device *device, const struct strata_buffer_desc *desc) {
     uintptr_t begin = (uintptr_t)desc->host_pointer, end = begin + (uintptr_t)desc->bytes;
     enum strata_status status = STRATA_OK;
-    pthread_mutex_lock(&device->lock);
-    for (const strata_buffer *other = device->buffers; other && status == STRATA_OK; other = other->next) {
-        if (other->info.kind != STRATA_WRAPPED || other->info.bytes == 0)
-            continue;
-        uintptr_t other_begin = (uintptr_t)other->info.host_pointer;
-        char label[96];
-        if (begin < other_begin + (uintptr_t)other->info.bytes && other_begin < end)
-            status =
-                strata_fail(STRATA_INVALID_ARGUMENT, "This host memory is wrapped already, by the %s; use that one.",
-                            strata_buffer_label(other, label, sizeof label));
+    for (unsigned i = 0; i < STRATA_SHARDS && status == STRATA_OK; i++) {
+        pthread_mutex_lock(&device->shards[i].lock);
+        for (const strata_buffer *other = device->shards[i].buffers; other && status == STRATA_OK;
+             other = other->next) {
+            if (other->info.kind != STRATA_WRAPPED || other->info.bytes == 0)
+                continue;
+            uintptr_t other_begin = (uintptr_t)other->info.host_pointer;
+            char label[96];
+            if (begin < other_begin + (uintptr_t)other->info.bytes && other_begin < end)
+                status = strata_fail(STRATA_INVALID_ARGUMENT,
+                                     "This host memory is wrapped already, by the %s; use that one.",
+                                     strata_buffer_label(other, label, sizeof label));
+        }
+        pthread_mutex_unlock(&device->shards[i].lock);
     }
-    pthread_mutex_unlock(&device->lock);
     return status;
 }
 
@@ -102,7 +105,11 @@ enum strata_status strata_buffer_adopt(strata_device *device, const struct strat
     if (!buffer)
         return strata_fail_host_memory(sizeof *buffer, "a buffer object");
     const char *name = desc->name ? desc->name : "";
-    buffer->name = strata_host_copy_string(&device->hooks, name, strlen(name));
+    buffer->name = buffer->short_name;
+    if (strlen(name) < sizeof buffer->short_name)
+        memcpy(buffer->short_name, name, strlen(name) + 1);
+    else
+        buffer->name = strata_host_copy_string(&device->hooks, name, strlen(name));
     if (!buffer->name) {
         strata_host_release(&device->hooks, buffer);
         return strata_fail_host_memory(strlen(name), "a buffer's name");
@@ -110,6 +117,7 @@ enum strata_status strata_buffer_adopt(strata_device *device, const struct strat
     buffer->device = device;
     buffer->native = native;
     buffer->root = buffer;
+    buffer->site = desc->site;
     buffer->info = (struct strata_buffer_info){.size = sizeof buffer->info,
                                                .device = device,
                                                .name = buffer->name,
@@ -131,13 +139,10 @@ enum strata_status strata_buffer_adopt(strata_device *device, const struct strat
 
 static void free_buffer(strata_buffer *buffer) {
     strata_device *device = buffer->device;
-    while (buffer->maps) {
-        struct strata_map_entry *map = buffer->maps;
-        buffer->maps = map->next;
-        strata_host_release(&device->hooks, map);
-    }
     pthread_mutex_destroy(&buffer->lock);
-    strata_host_release(&device->hooks, buffer->name);
+    strata_host_release(&device->hooks, buffer->uses);
+    if (buffer->name != buffer->short_name)
+        strata_host_release(&device->hooks, buffer->name);
     strata_host_release(&device->hooks, buffer);
     strata_device_release(device);
 }
@@ -155,19 +160,22 @@ static enum strata_status create_mirrored(strata_device *device, const struct st
         .bytes = desc->bytes, .kind = STRATA_DEVICE, .access = desc->access};
     struct strata_native_buffer_facts facts = {0};
     struct strata_native_buffer *native = NULL;
-    enum strata_status status = device->backend->buffer->create(device->native, &native_desc, &facts, &native);
+    bool plain = false;
+    enum strata_status status = strata_memory_take(device, &native_desc, false, &facts, &plain, &native);
     if (status == STRATA_OK) {
         facts.host_pointer = memory;
         facts.zero_copy = STRATA_NO;
         facts.pinned = STRATA_NO;
         status = strata_buffer_adopt(device, desc, native, &facts, result);
         if (status != STRATA_OK)
-            device->backend->buffer->destroy(native);
+            strata_memory_give(device, STRATA_DEVICE, desc->bytes, plain, native);
     }
     if (status != STRATA_OK) {
         strata_host_release(&device->hooks, block);
         return status;
     }
+    (*result)->own_kind = STRATA_DEVICE;
+    (*result)->taken_bytes = desc->bytes;
     (*result)->mirror = memory;
     (*result)->mirror_block = block;
     (*result)->info.host_brackets = true;
@@ -184,14 +192,18 @@ static enum strata_status create_native(strata_device *device, const struct stra
                                                     .kernel_access = desc->kernel_access};
     struct strata_native_buffer_facts facts = {0};
     struct strata_native_buffer *native = NULL;
-    enum strata_status status = device->backend->buffer->create(device->native, &native_desc, &facts, &native);
+    bool plain = false;
+    enum strata_status status =
+        strata_memory_take(device, &native_desc, desc->pinned_or_nothing, &facts, &plain, &native);
     if (status != STRATA_OK)
         return status;
     status = strata_buffer_adopt(device, desc, native, &facts, result);
     if (status != STRATA_OK) {
-        device->backend->buffer->destroy(native);
+        strata_memory_give(device, desc->kind, desc->bytes, plain, native);
         return status;
     }
+    (*result)->own_kind = desc->kind;
+    (*result)->taken_bytes = plain ? 0 : desc->bytes;
     struct strata_buffer_info *info = &(*result)->info;
     info->host_brackets = desc->kind == STRATA_WRAPPED || desc->kernel_access ||
                           (desc->kind == STRATA_SHARED && desc->mode != STRATA_SHARED_COHERENT);
@@ -202,7 +214,7 @@ static enum strata_status create_native(strata_device *device, const struct stra
 
 static enum strata_status create_kind(strata_device *device, struct strata_buffer_desc *desc, strata_buffer **result) {
     if (desc->kind == STRATA_SHARED) {
-        enum strata_status status = choose_mode(device, desc->mode, &desc->mode);
+        enum strata_status status = strata_shared_mode_choose(device, desc->mode, &desc->mode);
         if (status != STRATA_OK)
             return status;
     }
@@ -250,6 +262,35 @@ static enum strata_status prove(strata_buffer *buffer) {
     return STRATA_OK;
 }
 
+/* A buffer with memory of its own. */
+static enum strata_status create_own(strata_device *device, struct strata_buffer_desc *desc, strata_buffer **result) {
+    strata_retired_reap(device, false);
+    strata_buffer *buffer = NULL;
+    enum strata_status status = create_kind(device, desc, &buffer);
+    if (status == STRATA_OUT_OF_MEMORY) {
+        /* What was given back, is still in use or lies in pools may be all that is missing. */
+        strata_retired_reap(device, true);
+        strata_pools_settle(device);
+        strata_pools_trim(device);
+        status = create_kind(device, desc, &buffer);
+    }
+    if (status != STRATA_OK)
+        return status;
+    strata_buffer_enlist(buffer);
+    if (desc->kind == STRATA_PINNED && buffer->native && buffer->taken_bytes == 0)
+        strata_memory_tell_of_plain(device);
+    if (buffer->mirror && desc->kind == STRATA_WRAPPED)
+        status = strata_write(device->queue, strata_all(buffer), desc->host_pointer);
+    if (status == STRATA_OK && desc->bytes > device->info.max_buffer_bytes)
+        status = prove(buffer);
+    if (status != STRATA_OK) {
+        strata_buffer_destroy(&buffer);
+        return status;
+    }
+    *result = buffer;
+    return STRATA_OK;
+}
+
 enum strata_status strata_buffer_create(strata_device *device, const struct strata_buffer_desc *given,
                                         strata_buffer **result) {
     STRATA_REFUSE_IN_CHILD();
@@ -264,68 +305,75 @@ enum strata_status strata_buffer_create(strata_device *device, const struct stra
         status = check_desc(device, &desc);
     if (status != STRATA_OK)
         return status;
-    strata_retired_reap(device, false);
-    strata_buffer *buffer = NULL;
-    status = create_kind(device, &desc, &buffer);
-    if (status == STRATA_OUT_OF_MEMORY) {
-        /* What was given back and is still in use may be all that is missing. */
-        strata_retired_reap(device, true);
-        status = create_kind(device, &desc, &buffer);
-    }
-    if (status != STRATA_OK)
-        return status;
-    strata_buffer_enlist(buffer);
-    if (buffer->mirror && desc.kind == STRATA_WRAPPED)
-        status = strata_write(device->queue, strata_all(buffer), desc.host_pointer);
-    if (status == STRATA_OK && desc.bytes > device->info.max_buffer_bytes)
-        status = prove(buffer);
-    if (status != STRATA_OK) {
-        strata_buffer_destroy(&buffer);
-        return status;
-    }
-    *result = buffer;
-    return STRATA_OK;
+    strata_pool *pool = strata_pool_for(device, &desc, &status);
+    if (pool)
+        return strata_pool_take(pool, &desc, result);
+    return status == STRATA_OK ? create_own(device, &desc, result) : status;
 }
 
-/* Ends the native maps of a buffer that goes, so that the runtime is not left with them. */
+/* Ends the maps of a buffer that goes, so that the runtime is not left with them. */
 static void end_maps(strata_buffer *buffer) {
-    for (struct strata_map_entry *map = buffer->maps; map; map = map->next)
-        if (map->native && buffer->device->queue) {
-            pthread_mutex_lock(&buffer->device->queue->lock);
-            if (!buffer->device->queue->ended)
-                buffer->device->backend->buffer->unmap(buffer->device->queue->native, buffer->native, map->pointer,
-                                                       NULL);
-            pthread_mutex_unlock(&buffer->device->queue->lock);
-            buffer->last_use[buffer->device->queue->slot] = buffer->device->queue->position;
+    strata_queue *queue = buffer->device->queue;
+    while (buffer->maps) {
+        struct strata_map_entry *map = buffer->maps;
+        buffer->maps = map->next;
+        if (map->native && queue) {
+            pthread_mutex_lock(&queue->lock);
+            if (!queue->ended)
+                buffer->device->backend->buffer->unmap(queue->native, buffer->native, map->pointer, NULL);
+            uint64_t position = ++queue->position;
+            pthread_mutex_unlock(&queue->lock);
+            if (buffer->uses) {
+                buffer->uses->last[queue->slot] = position;
+                buffer->uses->slots |= UINT64_C(1) << queue->slot;
+            }
         }
+        strata_host_release(&buffer->device->hooks, map);
+    }
+}
+
+/* In a forked child: host memory only. */
+static void free_host_parts(strata_buffer *buffer) {
+    const struct strata_allocator *hooks = &buffer->device->hooks;
+    strata_host_release(hooks, buffer->mirror_block);
+    strata_host_release(hooks, buffer->uses);
+    if (buffer->name != buffer->short_name)
+        strata_host_release(hooks, buffer->name);
+    strata_host_release(hooks, buffer);
+}
+
+/* Memory of the buffer's own goes now, or when the work is done that uses it. */
+static void give_own(strata_buffer *buffer) {
+    strata_device *device = buffer->device;
+    strata_event *events[STRATA_QUEUE_SLOTS] = {0};
+    if (buffer->info.kind == STRATA_WRAPPED)
+        strata_buffer_settle(buffer);
+    struct strata_owned owned = {buffer->native, buffer->mirror_block, buffer->own_kind, buffer->taken_bytes};
+    unsigned count = strata_buffer_pending(buffer, events);
+    if (count)
+        strata_retire(device, &owned, buffer->info.bytes, events, count);
+    else
+        strata_owned_free(device, &owned);
 }
 
 void strata_buffer_destroy(strata_buffer **place) {
     if (!place || !*place)
         return;
     strata_buffer *buffer = *place;
-    strata_device *device = buffer->device;
     *place = NULL;
     if (strata_fork_happened()) {
-        strata_host_release(&device->hooks, buffer->mirror_block);
-        strata_host_release(&device->hooks, buffer->name);
-        strata_host_release(&device->hooks, buffer);
+        free_host_parts(buffer);
+        return;
+    }
+    if (buffer->maps)
+        end_maps(buffer);
+    if (buffer->pool) {
+        strata_pool_give(buffer);
         return;
     }
     strata_buffer_delist(buffer);
-    if (buffer->native) {
-        end_maps(buffer);
-        strata_event *events[STRATA_QUEUE_SLOTS] = {0};
-        if (buffer->info.kind == STRATA_WRAPPED)
-            strata_buffer_settle(buffer);
-        unsigned count = strata_buffer_pending(buffer, events);
-        if (count) {
-            strata_retire(device, buffer->native, buffer->mirror_block, buffer->info.bytes, events, count);
-        } else {
-            device->backend->buffer->destroy(buffer->native);
-            strata_host_release(&device->hooks, buffer->mirror_block);
-        }
-    }
+    if (buffer->native)
+        give_own(buffer);
     free_buffer(buffer);
 }
 

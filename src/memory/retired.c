@@ -3,13 +3,12 @@
  * A driver that holds no reference to the arguments of a queued kernel would free them under it, so strata waits for
  * the work itself. Given-back memory is looked through at create, destroy, wait and finish; when it outgrows a quarter
  * of the device, giving back waits for the oldest. */
-#include "memory/buffer.h"
+#include "memory/pool.h"
 
 #define PENDING_SHARE 4
 
 struct strata_retired {
-    struct strata_native_buffer *native;
-    void *host_block;
+    struct strata_owned owned;
     uint64_t bytes;
     unsigned event_count;
     struct strata_retired *next;
@@ -29,12 +28,11 @@ static bool is_done(struct strata_retired *entry, bool wait) {
 }
 
 static void free_entry(strata_device *device, struct strata_retired *entry) {
-    device->backend->buffer->destroy(entry->native);
-    strata_host_release(&device->hooks, entry->host_block);
+    strata_owned_free(device, &entry->owned);
     for (unsigned i = 0; i < entry->event_count; i++)
         strata_event_destroy(&entry->events[i]);
     pthread_mutex_lock(&device->lock);
-    device->stats.pending_bytes -= entry->bytes;
+    device->retired_bytes -= entry->bytes;
     pthread_mutex_unlock(&device->lock);
     strata_host_release(&device->hooks, entry);
 }
@@ -62,7 +60,7 @@ static void put_back(strata_device *device, struct strata_retired *list) {
 
 static uint64_t pending_bytes(strata_device *device) {
     pthread_mutex_lock(&device->lock);
-    uint64_t bytes = device->stats.pending_bytes;
+    uint64_t bytes = device->retired_bytes;
     pthread_mutex_unlock(&device->lock);
     return bytes;
 }
@@ -85,8 +83,13 @@ void strata_retired_reap(strata_device *device, bool all) {
     put_back(device, kept);
 }
 
-void strata_retire(strata_device *device, struct strata_native_buffer *native, void *host_block, uint64_t bytes,
-                   strata_event **events, unsigned event_count) {
+void strata_owned_free(strata_device *device, const struct strata_owned *owned) {
+    strata_memory_give(device, owned->kind, owned->taken_bytes, owned->taken_bytes == 0, owned->native);
+    strata_host_release(&device->hooks, owned->host_block);
+}
+
+void strata_retire(strata_device *device, const struct strata_owned *owned, uint64_t bytes, strata_event **events,
+                   unsigned event_count) {
     struct strata_retired *entry =
         strata_host_allocate(&device->hooks, sizeof *entry + event_count * sizeof entry->events[0]);
     if (!entry) {
@@ -94,12 +97,10 @@ void strata_retire(strata_device *device, struct strata_native_buffer *native, v
             strata_event_wait(events[i]);
             strata_event_destroy(&events[i]);
         }
-        device->backend->buffer->destroy(native);
-        strata_host_release(&device->hooks, host_block);
+        strata_owned_free(device, owned);
         return;
     }
-    entry->native = native;
-    entry->host_block = host_block;
+    entry->owned = *owned;
     entry->bytes = bytes;
     entry->event_count = event_count;
     for (unsigned i = 0; i < event_count; i++)
@@ -109,7 +110,7 @@ void strata_retire(strata_device *device, struct strata_native_buffer *native, v
     while (*end)
         end = &(*end)->next;
     *end = entry;
-    device->stats.pending_bytes += bytes;
+    device->retired_bytes += bytes;
     pthread_mutex_unlock(&device->lock);
     strata_retired_reap(device, false);
 }

@@ -15,13 +15,39 @@ static bool overlaps(uint64_t a_begin, uint64_t a_end, uint64_t b_begin, uint64_
 
 /* Under the buffer's lock: forgets what is done. */
 static void prune(strata_buffer *buffer) {
+    struct strata_uses *uses = buffer->uses;
     unsigned kept = 0;
-    for (unsigned i = 0; i < buffer->use_count; i++) {
-        const struct strata_use *use = &buffer->uses[i];
+    for (unsigned i = 0; i < uses->count; i++) {
+        const struct strata_use *use = &uses->list[i];
         if (use->position > atomic_load(&buffer->device->completed[use->slot]))
-            buffer->uses[kept++] = *use;
+            uses->list[kept++] = *use;
     }
-    buffer->use_count = kept;
+    uses->count = kept;
+}
+
+uint64_t strata_buffer_pending_slots(const strata_buffer *buffer) {
+    uint64_t pending = 0;
+    for (uint64_t left = buffer->uses ? buffer->uses->slots : 0; left; left &= left - 1) {
+        unsigned slot = (unsigned)__builtin_ctzll(left);
+        if (buffer->uses->last[slot] > atomic_load(&buffer->device->completed[slot]))
+            pending |= UINT64_C(1) << slot;
+    }
+    return pending;
+}
+
+/* Under the buffer's lock. What used the place before, when it was another buffer's, comes first. */
+static bool follows_inherited(const strata_queue *queue, strata_buffer *buffer, struct strata_conflict *conflict) {
+    for (uint64_t left = buffer->inherited; left; left &= left - 1) {
+        unsigned slot = (unsigned)__builtin_ctzll(left);
+        uint64_t position = buffer->uses->last[slot];
+        if (position <= atomic_load(&buffer->device->completed[slot])) {
+            buffer->inherited &= ~(UINT64_C(1) << slot);
+        } else if (slot != queue->slot && position > queue->seen.position[slot]) {
+            *conflict = (struct strata_conflict){true, true, slot, position};
+            return false;
+        }
+    }
+    return true;
 }
 
 static enum strata_status refuse_mapped(const struct strata_command_use *use, const struct strata_map_entry *map) {
@@ -49,14 +75,18 @@ static enum strata_status check_maps(const struct strata_command_use *use) {
 static enum strata_status check_order(const strata_queue *queue, const struct strata_command_use *use,
                                       struct strata_conflict *conflict) {
     strata_buffer *buffer = use->buffer;
+    if (!buffer->uses && !(buffer->uses = strata_host_allocate(&buffer->device->hooks, sizeof *buffer->uses)))
+        return strata_fail_host_memory(sizeof *buffer->uses, "what is known of a buffer's use");
+    if (!follows_inherited(queue, buffer, conflict))
+        return STRATA_BUSY;
     prune(buffer);
-    for (unsigned i = 0; i < buffer->use_count; i++) {
-        const struct strata_use *other = &buffer->uses[i];
+    for (unsigned i = 0; i < buffer->uses->count; i++) {
+        const struct strata_use *other = &buffer->uses->list[i];
         if (other->slot == queue->slot || !(other->write || use->write) ||
             !overlaps(other->begin, other->end, use->offset, use->offset + use->bytes) ||
             other->position <= queue->seen.position[other->slot])
             continue;
-        *conflict = (struct strata_conflict){true, other->slot, other->position};
+        *conflict = (struct strata_conflict){true, false, other->slot, other->position};
         char label[96];
         return strata_fail(
             STRATA_BUSY,
@@ -69,23 +99,25 @@ static enum strata_status check_order(const strata_queue *queue, const struct st
 }
 
 static void record(const strata_queue *queue, const struct strata_command_use *use) {
-    strata_buffer *buffer = use->buffer;
+    struct strata_uses *uses = use->buffer->uses;
     struct strata_use entry = {use->offset, use->offset + use->bytes, queue->position + 1, queue->slot, use->write};
-    buffer->last_use[queue->slot] = entry.position;
+    uses->last[queue->slot] = entry.position;
+    uses->slots |= UINT64_C(1) << queue->slot;
+    use->buffer->inherited &= ~(UINT64_C(1) << queue->slot);
     /* A later use of the same range by the same queue stands for the earlier one when it is at least as strong. */
-    for (unsigned i = 0; i < buffer->use_count; i++) {
-        struct strata_use *other = &buffer->uses[i];
+    for (unsigned i = 0; i < uses->count; i++) {
+        struct strata_use *other = &uses->list[i];
         if (other->slot == entry.slot && other->begin >= entry.begin && other->end <= entry.end &&
             (entry.write || !other->write)) {
             *other = entry;
             return;
         }
     }
-    if (buffer->use_count == STRATA_USES_KEPT) {
-        memmove(&buffer->uses[0], &buffer->uses[1], sizeof buffer->uses[0] * (STRATA_USES_KEPT - 1));
-        buffer->use_count--;
+    if (uses->count == STRATA_USES_KEPT) {
+        memmove(&uses->list[0], &uses->list[1], sizeof uses->list[0] * (STRATA_USES_KEPT - 1));
+        uses->count--;
     }
-    buffer->uses[buffer->use_count++] = entry;
+    uses->list[uses->count++] = entry;
 }
 
 enum strata_status strata_uses_admit(strata_queue *queue, const struct strata_command_use *uses, size_t count,
@@ -111,9 +143,9 @@ enum strata_status strata_uses_admit(strata_queue *queue, const struct strata_co
 static strata_queue *pending_queue(strata_buffer *buffer, unsigned slot) {
     strata_device *device = buffer->device;
     pthread_mutex_lock(&buffer->lock);
-    uint64_t position = buffer->last_use[slot];
+    bool pending = strata_buffer_pending_slots(buffer) >> slot & 1;
     pthread_mutex_unlock(&buffer->lock);
-    if (position <= atomic_load(&device->completed[slot]))
+    if (!pending)
         return NULL;
     pthread_mutex_lock(&device->lock);
     strata_queue *queue = device->queues[slot];

@@ -295,10 +295,14 @@ static void test_open_and_close(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_work_is_in_order), cmocka_unit_test(test_host_work_that_fails),
-        cmocka_unit_test(test_wait_across_queues),    cmocka_unit_test(test_callbacks),
-        cmocka_unit_test(test_callbacks_before_destroy), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_many_queues),           cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_host_work_is_in_order),
+        cmocka_unit_test(test_host_work_that_fails),
+        cmocka_unit_test(test_wait_across_queues),
+        cmocka_unit_test(test_callbacks),
+        cmocka_unit_test(test_callbacks_before_destroy),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_many_queues),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_open_and_close),
     };
     device = contract_open();

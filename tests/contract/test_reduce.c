@@ -80,9 +80,9 @@ static void all_to_the_bit(enum strata_type type, const size_t *counts, size_t c
 static void every_operation_and_type_to_the_bit(void **state) {
     (void)state;
     static const size_t few[] = {1, 6, 1025, 4097};
-    static const size_t many[] = {1,    2,    3,    5,    6,    7,     31,    33,    63,    65,    127,   255,   257,
-                                  1000, 1023, 1025, 2047, 2049, 4095,  4096,  4097,  8191,  8193,  12289, 65535, 65537,
-                                  69633, 100003};
+    static const size_t many[] = {1,    2,    3,    5,     6,     7,     31,    33,    63,   65,
+                                  127,  255,  257,  1000,  1023,  1025,  2047,  2049,  4095, 4096,
+                                  4097, 8191, 8193, 12289, 65535, 65537, 69633, 100003};
     for (int type = STRATA_I32; type <= STRATA_F64; type++) {
         if (!has((enum strata_type)type))
             continue;
@@ -398,10 +398,10 @@ static void *reduce_again_and_again(void *user) {
                     strata_fill(own, strata_all(buffer), &worker->value, 4) != STRATA_OK;
     for (unsigned i = 0; i < (is_slow ? 2 : 50) && !worker->wrong; i++) {
         sum = 0;
-        worker->wrong += strata_reduce(own,
-                                       STRATA_REDUCE(.op = STRATA_SUM, .type = STRATA_U32, .input = strata_all(buffer)),
-                                       &sum) != STRATA_OK ||
-                         sum != worker->count * worker->value;
+        worker->wrong +=
+            strata_reduce(own, STRATA_REDUCE(.op = STRATA_SUM, .type = STRATA_U32, .input = strata_all(buffer)),
+                          &sum) != STRATA_OK ||
+            sum != worker->count * worker->value;
     }
     strata_buffer_destroy(&buffer);
     strata_queue_destroy(&own);

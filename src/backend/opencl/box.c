@@ -91,6 +91,11 @@ static bool fits(const size_t origin[3], const struct side *side, const uint64_t
 static enum strata_status copy_box(struct strata_native_queue *native, const struct side *to, const struct side *from,
                                    const uint64_t region[3], struct strata_native_event **done) {
     struct strata_cl_queue *queue = (struct strata_cl_queue *)native;
+    enum strata_status status = to->buffer ? strata_cl_ready(to->buffer) : STRATA_OK;
+    if (status == STRATA_OK && from->buffer)
+        status = strata_cl_ready(from->buffer);
+    if (status != STRATA_OK)
+        return status;
     bool plain =
         (to->host || to->buffer->storage == STRATA_CL_MEM) && (from->host || from->buffer->storage == STRATA_CL_MEM);
     struct rectangle r = {.region = {(size_t)region[0], (size_t)region[1], (size_t)region[2]}};
@@ -101,6 +106,9 @@ static enum strata_status copy_box(struct strata_native_queue *native, const str
     /* Within one buffer the pitches must be equal (OpenCL 3.0, 5.2.2, clEnqueueCopyBufferRect). */
     if (to->buffer && from->buffer && to->buffer->id == from->buffer->id &&
         (to->box->row_pitch != from->box->row_pitch || to->box->layer_pitch != from->box->layer_pitch))
+        plain = false;
+    if (queue->device->quirks->box_copies_need_whole && to->buffer && from->buffer &&
+        (to->buffer->parent || from->buffer->parent))
         plain = false;
     uint64_t total = region[0] * region[1] * region[2];
     if (!plain || total > STRATA_CHUNK_BYTES || !fits(r.to, to, region) || !fits(r.from, from, region))

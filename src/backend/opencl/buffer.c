@@ -1,7 +1,7 @@
 /* OpenCL buffers of each kind: cl_mem, SVM and USM memory. */
 #include "backend/opencl/native.h"
 
-#include <stdatomic.h>
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -49,7 +49,7 @@ static enum strata_status create_device_memory(struct strata_cl_buffer *buffer,
     return create_mem(buffer, access_flags(desc->access) | CL_MEM_USE_HOST_PTR, desc->bytes, memory, "create a buffer");
 }
 
-/* The queue that maps pinned memory for life. */
+/* The queue that maps pinned memory for life and places memory. */
 static enum strata_status service_queue(struct strata_cl_device *device, cl_command_queue *queue) {
     cl_int code = CL_SUCCESS;
     pthread_mutex_lock(&device->lock);
@@ -96,6 +96,17 @@ static enum strata_status create_pinned(struct strata_cl_buffer *buffer, const s
     facts->host_pointer = buffer->pointer;
     facts->alignment = alignment;
     facts->pinned = is_pinned(device);
+    return STRATA_OK;
+}
+
+static enum strata_status create_plain(struct strata_cl_buffer *buffer, const struct strata_native_buffer_desc *desc,
+                                       struct strata_native_buffer_facts *facts) {
+    buffer->pointer = strata_host_allocate_pages(&buffer->device->hooks, desc->bytes, &buffer->host_block);
+    if (!buffer->pointer)
+        return strata_fail_host_memory(desc->bytes, "host memory in the place of pinned memory");
+    facts->host_pointer = buffer->pointer;
+    facts->alignment = STRATA_PAGE_BYTES;
+    facts->pinned = STRATA_NO;
     return STRATA_OK;
 }
 
@@ -244,9 +255,9 @@ static void await_farewell(struct farewell *farewell) {
 
 static void release_mem(struct strata_cl_buffer *buffer) {
     const struct strata_cl_calls *cl = buffer->device->cl;
+    strata_cl_parts_leave_buffer(buffer);
     if (!buffer->id)
         return;
-    strata_cl_parts_leave_buffer(buffer);
     if (buffer->lifelong_map) {
         cl->EnqueueUnmapMemObject(buffer->device->service, buffer->id, buffer->lifelong_map, 0, NULL, NULL);
         cl->Finish(buffer->device->service);
@@ -282,7 +293,9 @@ static enum strata_status create(struct strata_native_device *native, const stru
     if (!buffer)
         return strata_fail_host_memory(sizeof *buffer, "a buffer");
     enum strata_status status;
-    if (desc->kind == STRATA_DEVICE)
+    if (desc->plain)
+        status = create_plain(buffer, desc, facts);
+    else if (desc->kind == STRATA_DEVICE)
         status = create_device_memory(buffer, desc, facts);
     else if (desc->kind == STRATA_PINNED)
         status = desc->kernel_access ? create_kernel_pinned(buffer, desc, facts) : create_pinned(buffer, desc, facts);
@@ -297,8 +310,79 @@ static enum strata_status create(struct strata_native_device *native, const stru
     return status;
 }
 
+static enum strata_status part(struct strata_native_buffer *native, uint64_t offset, uint64_t bytes,
+                               enum strata_access access, struct strata_native_buffer **result) {
+    struct strata_cl_buffer *whole = buffer_of(native);
+    struct strata_cl_buffer *buffer = strata_cl_buffer_new(whole->device, bytes);
+    if (!buffer)
+        return strata_fail_host_memory(sizeof *buffer, "a part of a buffer");
+    buffer->storage = whole->storage;
+    buffer->flags = access_flags(access);
+    if (whole->pointer) {
+        buffer->pointer = whole->pointer + offset;
+    } else {
+        buffer->parent = whole->id;
+        buffer->parent_offset = offset;
+        atomic_store(&buffer->unmade, true);
+    }
+    *result = (struct strata_native_buffer *)buffer;
+    return STRATA_OK;
+}
+
+enum strata_status strata_cl_ready(struct strata_cl_buffer *buffer) {
+    if (!atomic_load_explicit(&buffer->unmade, memory_order_acquire))
+        return STRATA_OK;
+    struct strata_cl_device *device = buffer->device;
+    cl_buffer_region region = {(size_t)buffer->parent_offset, (size_t)buffer->bytes};
+    cl_int code = CL_SUCCESS;
+    pthread_mutex_lock(&device->lock);
+    if (atomic_load(&buffer->unmade)) {
+        buffer->id =
+            device->cl->CreateSubBuffer(buffer->parent, buffer->flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+        if (code == CL_SUCCESS)
+            atomic_store_explicit(&buffer->unmade, false, memory_order_release);
+    }
+    pthread_mutex_unlock(&device->lock);
+    return code == CL_SUCCESS ? STRATA_OK : strata_cl_fail(device, code, "make a sub-buffer of a pool's block");
+}
+
+/* Overcommitted host memory is accepted and kills the process when it is touched, so what is free is asked first. */
+static enum strata_status check_host_memory(const struct strata_cl_device *device, uint64_t bytes) {
+    uint64_t available = strata_cl_free_bytes(device->cl, device->id, &device->info, false);
+    if (available == STRATA_UNKNOWN || bytes <= available)
+        return STRATA_OK;
+    return strata_fail(STRATA_OUT_OF_MEMORY, "Device '%s' has %" PRIu64 " bytes available, and %" PRIu64 " were asked.",
+                       device->name, available, bytes);
+}
+
+/* Drivers place memory at its first use; so this is one. A migration alone is no use for some of them. */
+static enum strata_status commit(struct strata_native_buffer *native, enum strata_answer *effective) {
+    struct strata_cl_buffer *buffer = buffer_of(native);
+    struct strata_cl_device *device = buffer->device;
+    const struct strata_cl_calls *cl = device->cl;
+    const uint32_t zero = 0;
+    *effective = device->quirks->commit_tells ? STRATA_YES : STRATA_NOT_KNOWN;
+    if (device->info.type == STRATA_DEVICE_CPU) {
+        *effective = STRATA_YES;
+        return check_host_memory(device, buffer->bytes);
+    }
+    cl_command_queue queue = NULL;
+    enum strata_status status = service_queue(device, &queue);
+    if (status != STRATA_OK)
+        return status;
+    cl_int code =
+        cl->EnqueueMigrateMemObjects(queue, 1, &buffer->id, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL, NULL);
+    if (code == CL_SUCCESS && buffer->bytes >= sizeof zero)
+        code = cl->EnqueueWriteBuffer(queue, buffer->id, CL_FALSE, 0, sizeof zero, &zero, 0, NULL, NULL);
+    if (code == CL_SUCCESS)
+        code = cl->Finish(queue);
+    return code == CL_SUCCESS ? STRATA_OK : strata_cl_fail(device, code, "place a buffer in its memory");
+}
+
 const struct strata_backend_buffer strata_cl_buffer_table = {.create = create,
                                                              .destroy = destroy,
+                                                             .part = part,
+                                                             .commit = commit,
                                                              .write = strata_cl_write,
                                                              .read = strata_cl_read,
                                                              .copy = strata_cl_copy,

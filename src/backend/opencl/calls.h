@@ -2,8 +2,8 @@
  *
  * STRATA_CL_CALLS lists each entry point once: result, name without "cl", parameters, arguments. From it come the
  * table's members, the plain table, and the table whose calls take one lock around each, for runtimes that two threads
- * corrupt. All are OpenCL 1.2 or, where the list says so, 2.0; those are called only when the platform says that it has 2.0,
- * because ocl-icd 2.3.1 spins for ever on an entry point that a runtime's own table does not reach. */
+ * corrupt. All are OpenCL 1.2 or, where the list says so, 2.0; those are called only when the platform says that it
+ * has 2.0, because ocl-icd 2.3.1 spins for ever on an entry point that a runtime's own table does not reach. */
 #ifndef STRATA_BACKEND_OPENCL_CALLS_H
 #define STRATA_BACKEND_OPENCL_CALLS_H
 
@@ -24,13 +24,13 @@
     X(cl_int, GetDeviceInfo, (cl_device_id a, cl_device_info b, size_t c, void *d, size_t *e), (a, b, c, d, e))        \
     X(cl_context, CreateContext,                                                                                       \
       (const cl_context_properties *a, cl_uint b, const cl_device_id *c,                                               \
-       void(CL_CALLBACK *d)(const char *, const void *, size_t, void *), void *e, cl_int *f),                          \
+       void(CL_CALLBACK * d)(const char *, const void *, size_t, void *), void *e, cl_int *f),                         \
       (a, b, c, d, e, f))                                                                                              \
     X(cl_int, RetainContext, (cl_context a), (a))                                                                      \
     X(cl_int, ReleaseContext, (cl_context a), (a))                                                                     \
     X(cl_int, GetContextInfo, (cl_context a, cl_context_info b, size_t c, void *d, size_t *e), (a, b, c, d, e))        \
-    X(cl_command_queue, CreateCommandQueue,                                                                            \
-      (cl_context a, cl_device_id b, cl_command_queue_properties c, cl_int *d), (a, b, c, d))                          \
+    X(cl_command_queue, CreateCommandQueue, (cl_context a, cl_device_id b, cl_command_queue_properties c, cl_int * d), \
+      (a, b, c, d))                                                                                                    \
     X(cl_int, RetainCommandQueue, (cl_command_queue a), (a))                                                           \
     X(cl_int, ReleaseCommandQueue, (cl_command_queue a), (a))                                                          \
     X(cl_int, GetCommandQueueInfo, (cl_command_queue a, cl_command_queue_info b, size_t c, void *d, size_t *e),        \
@@ -49,7 +49,7 @@
     X(cl_int, RetainMemObject, (cl_mem a), (a))                                                                        \
     X(cl_int, ReleaseMemObject, (cl_mem a), (a))                                                                       \
     X(cl_int, GetMemObjectInfo, (cl_mem a, cl_mem_info b, size_t c, void *d, size_t *e), (a, b, c, d, e))              \
-    X(cl_int, SetMemObjectDestructorCallback, (cl_mem a, void(CL_CALLBACK *b)(cl_mem, void *), void *c), (a, b, c))    \
+    X(cl_int, SetMemObjectDestructorCallback, (cl_mem a, void(CL_CALLBACK * b)(cl_mem, void *), void *c), (a, b, c))   \
     X(cl_int, EnqueueReadBuffer,                                                                                       \
       (cl_command_queue a, cl_mem b, cl_bool c, size_t d, size_t e, void *f, STRATA_CL_EVENTS),                        \
       (a, b, c, d, e, f, STRATA_CL_EVENT_ARGUMENTS))                                                                   \
@@ -74,19 +74,22 @@
       (cl_command_queue a, cl_mem b, cl_mem c, const size_t *d, const size_t *e, const size_t *f, size_t g, size_t h,  \
        size_t i, size_t j, STRATA_CL_EVENTS),                                                                          \
       (a, b, c, d, e, f, g, h, i, j, STRATA_CL_EVENT_ARGUMENTS))                                                       \
+    X(cl_int, EnqueueMigrateMemObjects,                                                                                \
+      (cl_command_queue a, cl_uint b, const cl_mem *c, cl_mem_migration_flags d, STRATA_CL_EVENTS),                    \
+      (a, b, c, d, STRATA_CL_EVENT_ARGUMENTS))                                                                         \
     X(void *, EnqueueMapBuffer,                                                                                        \
-      (cl_command_queue a, cl_mem b, cl_bool c, cl_map_flags d, size_t e, size_t f, STRATA_CL_EVENTS, cl_int *g),      \
+      (cl_command_queue a, cl_mem b, cl_bool c, cl_map_flags d, size_t e, size_t f, STRATA_CL_EVENTS, cl_int * g),     \
       (a, b, c, d, e, f, STRATA_CL_EVENT_ARGUMENTS, g))                                                                \
     X(cl_int, EnqueueUnmapMemObject, (cl_command_queue a, cl_mem b, void *c, STRATA_CL_EVENTS),                        \
       (a, b, c, STRATA_CL_EVENT_ARGUMENTS))                                                                            \
-    X(cl_program, CreateProgramWithSource,                                                                             \
-      (cl_context a, cl_uint b, const char **c, const size_t *d, cl_int *e), (a, b, c, d, e))                          \
+    X(cl_program, CreateProgramWithSource, (cl_context a, cl_uint b, const char **c, const size_t *d, cl_int *e),      \
+      (a, b, c, d, e))                                                                                                 \
     X(cl_program, CreateProgramWithBinary,                                                                             \
       (cl_context a, cl_uint b, const cl_device_id *c, const size_t *d, const unsigned char **e, cl_int *f,            \
        cl_int *g),                                                                                                     \
       (a, b, c, d, e, f, g))                                                                                           \
     X(cl_int, BuildProgram,                                                                                            \
-      (cl_program a, cl_uint b, const cl_device_id *c, const char *d, void(CL_CALLBACK *e)(cl_program, void *),        \
+      (cl_program a, cl_uint b, const cl_device_id *c, const char *d, void(CL_CALLBACK * e)(cl_program, void *),       \
        void *f),                                                                                                       \
       (a, b, c, d, e, f))                                                                                              \
     X(cl_int, GetProgramInfo, (cl_program a, cl_program_info b, size_t c, void *d, size_t *e), (a, b, c, d, e))        \
@@ -108,13 +111,11 @@
     X(cl_int, ReleaseKernel, (cl_kernel a), (a))                                                                       \
     /* OpenCL 2.0 */                                                                                                   \
     X(void *, SVMAlloc, (cl_context a, cl_svm_mem_flags b, size_t c, cl_uint d), (a, b, c, d))                         \
-    X(cl_int, EnqueueSVMMemcpy,                                                                                        \
-      (cl_command_queue a, cl_bool b, void *c, const void *d, size_t e, STRATA_CL_EVENTS),                             \
+    X(cl_int, EnqueueSVMMemcpy, (cl_command_queue a, cl_bool b, void *c, const void *d, size_t e, STRATA_CL_EVENTS),   \
       (a, b, c, d, e, STRATA_CL_EVENT_ARGUMENTS))                                                                      \
     X(cl_int, EnqueueSVMMemFill, (cl_command_queue a, void *b, const void *c, size_t d, size_t e, STRATA_CL_EVENTS),   \
       (a, b, c, d, e, STRATA_CL_EVENT_ARGUMENTS))                                                                      \
-    X(cl_int, EnqueueSVMMap,                                                                                           \
-      (cl_command_queue a, cl_bool b, cl_map_flags c, void *d, size_t e, STRATA_CL_EVENTS),                            \
+    X(cl_int, EnqueueSVMMap, (cl_command_queue a, cl_bool b, cl_map_flags c, void *d, size_t e, STRATA_CL_EVENTS),     \
       (a, b, c, d, e, STRATA_CL_EVENT_ARGUMENTS))                                                                      \
     X(cl_int, EnqueueSVMUnmap, (cl_command_queue a, void *b, STRATA_CL_EVENTS), (a, b, STRATA_CL_EVENT_ARGUMENTS))     \
     X(cl_int, SetKernelArgSVMPointer, (cl_kernel a, cl_uint b, const void *c), (a, b, c))                              \

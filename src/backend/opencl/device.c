@@ -104,6 +104,26 @@ static void load_usm(struct strata_cl_device *device) {
     memcpy(&usm->fill, &functions[4], sizeof functions[4]);
 }
 
+/* A sub-buffer must suit each device of the context that is to use it, and a caller's context may have several. */
+static uint64_t part_alignment(const struct strata_cl_device *device) {
+    cl_device_id ids[64];
+    size_t size = 0;
+    uint64_t alignment = device->info.base_alignment;
+    if (device->cl->GetContextInfo(device->context, CL_CONTEXT_DEVICES, sizeof ids, ids, &size) != CL_SUCCESS)
+        return alignment;
+    for (size_t i = 0; i < size / sizeof ids[0]; i++) {
+        cl_uint bits = 0;
+        if (device->cl->GetDeviceInfo(ids[i], CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits, NULL) == CL_SUCCESS &&
+            bits / 8 > alignment)
+            alignment = bits / 8;
+    }
+    return alignment;
+}
+
+static uint64_t get_part_alignment(struct strata_native_device *device) {
+    return ((struct strata_cl_device *)device)->part_alignment;
+}
+
 enum strata_status strata_cl_device_create(cl_context context, cl_device_id id, const struct strata_device_info *info,
                                            const struct strata_allocator *hooks, struct strata_cl_device **result) {
     struct strata_cl_device *device = strata_host_allocate(hooks, sizeof *device);
@@ -127,6 +147,7 @@ enum strata_status strata_cl_device_create(cl_context context, cl_device_id id, 
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->parts_lock, NULL);
     load_usm(device);
+    device->part_alignment = part_alignment(device);
     *result = device;
     return STRATA_OK;
 }
@@ -173,5 +194,8 @@ static enum strata_status free_memory(struct strata_native_device *native, uint6
         device->name);
 }
 
-const struct strata_backend_device strata_cl_device_table = {
-    .enumerate = enumerate, .open = open_device, .close = close_device, .free_memory = free_memory};
+const struct strata_backend_device strata_cl_device_table = {.enumerate = enumerate,
+                                                             .open = open_device,
+                                                             .close = close_device,
+                                                             .free_memory = free_memory,
+                                                             .part_alignment = get_part_alignment};

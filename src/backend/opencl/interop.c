@@ -241,7 +241,8 @@ cl_command_queue strata_opencl_queue(strata_queue *queue) {
 cl_mem strata_opencl_mem(strata_buffer *buffer) {
     if (!buffer || !buffer->native || !cl_device_of(buffer->device))
         return NULL;
-    return ((struct strata_cl_buffer *)buffer->native)->id;
+    struct strata_cl_buffer *native = (struct strata_cl_buffer *)buffer->native;
+    return strata_cl_ready(native) == STRATA_OK ? native->id : NULL;
 }
 
 cl_program strata_opencl_program(strata_program *program) {

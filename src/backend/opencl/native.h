@@ -7,6 +7,7 @@
 #include "core/quirks.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* USM of cl_intel_unified_shared_memory; all set or all NULL. */
 struct strata_cl_usm {
@@ -29,7 +30,8 @@ struct strata_cl_device {
     bool amd_queries;               /* cl_amd_device_attribute_query */
     bool local_counts_double;       /* its driver is one of the quirk's */
     char name[128];
-    cl_command_queue service;             /* for the maps that pinned memory keeps for life; made when first needed */
+    uint64_t part_alignment;
+    cl_command_queue service;             /* for pinned memory's maps and for placing memory; made when first needed */
     struct strata_cl_queue *queues;       /* all of them */
     struct strata_cl_parts *shared_parts; /* of wrapped buffers */
     pthread_mutex_t lock;                 /* for `service`, `queues` and `shared_parts` */
@@ -79,8 +81,9 @@ struct strata_cl_buffer {
     void *allocation;   /* SVM, USM: what is to be freed */
     void *lifelong_map; /* PINNED: mapped as long as it lives */
     void *host_block;   /* memory of strata's that the cl_mem uses; goes after it */
-    cl_mem parent;      /* wrapped from a part: its parts are cut from the whole (OpenCL 3.0, 5.2.1) */
+    cl_mem parent;      /* of a part: its own parts are cut from the whole (OpenCL 3.0, 5.2.1) */
     uint64_t parent_offset;
+    atomic_bool unmade;            /* a part of strata's own whose `id` is made when a command first needs it */
     bool wrapped;                  /* the caller's cl_mem */
     bool wait_destructor;          /* the caller's or strata's host memory is under it */
     struct strata_cl_parts *parts; /* made with the first one; under the device's lock */
@@ -164,6 +167,9 @@ enum strata_status strata_cl_part_take(const struct strata_native_argument *argu
 
 /* A buffer without memory. */
 struct strata_cl_buffer *strata_cl_buffer_new(struct strata_cl_device *device, uint64_t bytes);
+
+/* Sees to it that the buffer has its cl_mem. Every slot that hands it to the runtime begins with this. */
+enum strata_status strata_cl_ready(struct strata_cl_buffer *buffer);
 
 /* Before the buffer's own cl_mem goes; no command uses it any more. */
 void strata_cl_parts_leave_buffer(struct strata_cl_buffer *buffer);

@@ -408,11 +408,14 @@ static bool has_indirect(const struct strata_native_argument *arguments, size_t 
 /* Arguments on the stack up to this many; more take host memory. */
 #define USUAL_ARGUMENTS 16
 
-/* The parts among the arguments, each to be released. */
+/* The parts among the arguments, each to be released; and whole buffers are made ready. A part comes after its whole,
+ * see parts.c. */
 static enum strata_status collect_parts(const struct strata_native_argument *arguments, size_t count, cl_mem *parts) {
     enum strata_status status = STRATA_OK;
     for (size_t i = 0; i < count && status == STRATA_OK; i++) {
-        if (strata_cl_is_part(&arguments[i]))
+        if (arguments[i].type == STRATA_ARG_SLICE && arguments[i].buffer)
+            status = strata_cl_ready((struct strata_cl_buffer *)arguments[i].buffer);
+        if (status == STRATA_OK && strata_cl_is_part(&arguments[i]))
             status = strata_cl_part_take(&arguments[i], &parts[i]);
     }
     return status;

@@ -52,7 +52,7 @@ static enum strata_status read_piece(struct strata_cl_queue *queue, struct strat
 enum strata_status strata_cl_write(struct strata_native_queue *queue, struct strata_native_buffer *buffer,
                                    uint64_t offset, uint64_t bytes, const void *source,
                                    struct strata_native_event **done) {
-    enum strata_status status = STRATA_OK;
+    enum strata_status status = strata_cl_ready(buffer_of(buffer));
     for (uint64_t at = 0; at < bytes && status == STRATA_OK; at += STRATA_CHUNK_BYTES) {
         bool last = bytes - at <= STRATA_CHUNK_BYTES;
         status = write_piece(queue_of(queue), buffer_of(buffer), offset + at, last ? bytes - at : STRATA_CHUNK_BYTES,
@@ -64,7 +64,7 @@ enum strata_status strata_cl_write(struct strata_native_queue *queue, struct str
 enum strata_status strata_cl_read(struct strata_native_queue *queue, struct strata_native_buffer *buffer,
                                   uint64_t offset, uint64_t bytes, void *destination,
                                   struct strata_native_event **done) {
-    enum strata_status status = STRATA_OK;
+    enum strata_status status = strata_cl_ready(buffer_of(buffer));
     for (uint64_t at = 0; at < bytes && status == STRATA_OK; at += STRATA_CHUNK_BYTES) {
         bool last = bytes - at <= STRATA_CHUNK_BYTES;
         status = read_piece(queue_of(queue), buffer_of(buffer), offset + at, last ? bytes - at : STRATA_CHUNK_BYTES,
@@ -115,6 +115,11 @@ enum strata_status strata_cl_copy(struct strata_native_queue *native, struct str
                                   uint64_t source_offset, uint64_t bytes, struct strata_native_event **done) {
     struct strata_cl_queue *queue = queue_of(native);
     struct strata_cl_buffer *destination = buffer_of(native_destination), *source = buffer_of(native_source);
+    enum strata_status status = strata_cl_ready(destination);
+    if (status == STRATA_OK)
+        status = strata_cl_ready(source);
+    if (status != STRATA_OK)
+        return status;
     if (destination->storage != STRATA_CL_MEM && source->storage != STRATA_CL_MEM)
         return copy_addresses(queue, destination->storage, destination->pointer + destination_offset,
                               source->pointer + source_offset, bytes, done);
@@ -174,6 +179,9 @@ enum strata_status strata_cl_fill(struct strata_native_queue *native, struct str
     struct strata_cl_queue *queue = queue_of(native);
     struct strata_cl_buffer *buffer = buffer_of(native_buffer);
     struct strata_cl_device *device = queue->device;
+    enum strata_status status = strata_cl_ready(buffer);
+    if (status != STRATA_OK)
+        return status;
     if (buffer->storage == STRATA_CL_MEM && fill_is_wrong(device, offset + bytes, pattern_bytes))
         return fill_by_copies(queue, buffer, offset, bytes, pattern, pattern_bytes, done);
     cl_event event = NULL, *place = done ? &event : NULL;
@@ -206,6 +214,9 @@ enum strata_status strata_cl_map(struct strata_native_queue *native, struct stra
     struct strata_cl_buffer *buffer = buffer_of(native_buffer);
     cl_event event = NULL, *place = done ? &event : NULL;
     cl_int code = CL_SUCCESS;
+    enum strata_status status = strata_cl_ready(buffer);
+    if (status != STRATA_OK)
+        return status;
     if (buffer->storage == STRATA_CL_MEM) {
         *pointer = queue->device->cl->EnqueueMapBuffer(queue->id, buffer->id, CL_FALSE, map_flags(access),
                                                        (size_t)offset, (size_t)bytes, 0, NULL, place, &code);
