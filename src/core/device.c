@@ -70,8 +70,6 @@ void strata_device_release(strata_device *device) {
         device->backend->device->close(device->native);
     strata_scopes_free(device);
     pthread_mutex_destroy(&device->pools_lock);
-    for (unsigned i = 0; i < STRATA_SHARDS; i++)
-        pthread_mutex_destroy(&device->shards[i].lock);
     pthread_mutex_destroy(&device->primitives_lock);
     pthread_mutex_destroy(&device->lock);
     free_host_parts(device);
@@ -127,8 +125,6 @@ enum strata_status strata_device_create(const struct strata_backend *backend, st
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->primitives_lock, NULL);
     pthread_mutex_init(&device->pools_lock, NULL);
-    for (unsigned i = 0; i < STRATA_SHARDS; i++)
-        pthread_mutex_init(&device->shards[i].lock, NULL);
     enum strata_status status = strata_info_copy(&device->hooks, info, &device->info);
     if (status == STRATA_OK)
         status = copy_texts(device, desc);

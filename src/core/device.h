@@ -3,6 +3,7 @@
 #define STRATA_CORE_DEVICE_H
 
 #include "backend/backend.h"
+#include "core/spin.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,7 +19,7 @@ struct strata_count {
 /* A part of the device's statistics. Threads share it with few others, so that they do not wait for each other. */
 #define STRATA_SHARDS 8
 struct strata_shard {
-    pthread_mutex_t lock;
+    struct strata_spin lock;
     struct strata_buffer *buffers;      /* alive */
     struct strata_count kind[4], total; /* by enum strata_kind, and of all kinds */
     char apart[128];                    /* the next one is in another cache line */

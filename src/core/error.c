@@ -138,32 +138,19 @@ enum strata_status strata_fail_host_memory(uint64_t bytes, const char *what) {
 
 const char *strata_status_name(enum strata_status status) {
     switch (status) {
-    case STRATA_OK:
-        return "OK";
-    case STRATA_INVALID_ARGUMENT:
-        return "INVALID_ARGUMENT";
-    case STRATA_OUT_OF_MEMORY:
-        return "OUT_OF_MEMORY";
-    case STRATA_TOO_LARGE:
-        return "TOO_LARGE";
-    case STRATA_UNSUPPORTED:
-        return "UNSUPPORTED";
-    case STRATA_NO_DEVICE:
-        return "NO_DEVICE";
-    case STRATA_BUILD_FAILED:
-        return "BUILD_FAILED";
-    case STRATA_BUSY:
-        return "BUSY";
-    case STRATA_CANCELLED:
-        return "CANCELLED";
-    case STRATA_IO:
-        return "IO";
-    case STRATA_DEVICE_LOST:
-        return "DEVICE_LOST";
-    case STRATA_FORKED:
-        return "FORKED";
-    case STRATA_INTERNAL:
-        return "INTERNAL";
+    case STRATA_OK: return "OK";
+    case STRATA_INVALID_ARGUMENT: return "INVALID_ARGUMENT";
+    case STRATA_OUT_OF_MEMORY: return "OUT_OF_MEMORY";
+    case STRATA_TOO_LARGE: return "TOO_LARGE";
+    case STRATA_UNSUPPORTED: return "UNSUPPORTED";
+    case STRATA_NO_DEVICE: return "NO_DEVICE";
+    case STRATA_BUILD_FAILED: return "BUILD_FAILED";
+    case STRATA_BUSY: return "BUSY";
+    case STRATA_CANCELLED: return "CANCELLED";
+    case STRATA_IO: return "IO";
+    case STRATA_DEVICE_LOST: return "DEVICE_LOST";
+    case STRATA_FORKED: return "FORKED";
+    case STRATA_INTERNAL: return "INTERNAL";
     }
     return "UNKNOWN_STATUS";
 }

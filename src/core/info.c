@@ -5,9 +5,9 @@
 
 /* The members that are strings of their own; `backend` and `timer_note` are static. */
 static const char **string_member(struct strata_device_info *info, unsigned index) {
-    const char **members[] = {&info->name,           &info->vendor,         &info->platform,
-                              &info->platform_version, &info->device_version, &info->driver_version,
-                              &info->language_version, &info->extensions};
+    const char **members[] = {
+        &info->name,           &info->vendor,         &info->platform,         &info->platform_version,
+        &info->device_version, &info->driver_version, &info->language_version, &info->extensions};
     return index < sizeof members / sizeof members[0] ? members[index] : NULL;
 }
 

@@ -81,7 +81,7 @@ static enum strata_status check_wrapped_once(strata_device *device, const struct
     uintptr_t begin = (uintptr_t)desc->host_pointer, end = begin + (uintptr_t)desc->bytes;
     enum strata_status status = STRATA_OK;
     for (unsigned i = 0; i < STRATA_SHARDS && status == STRATA_OK; i++) {
-        pthread_mutex_lock(&device->shards[i].lock);
+        strata_spin_lock(&device->shards[i].lock);
         for (const strata_buffer *other = device->shards[i].buffers; other && status == STRATA_OK;
              other = other->next) {
             if (other->info.kind != STRATA_WRAPPED || other->info.bytes == 0)
@@ -93,7 +93,7 @@ static enum strata_status check_wrapped_once(strata_device *device, const struct
                                      "This host memory is wrapped already, by the %s; use that one.",
                                      strata_buffer_label(other, label, sizeof label));
         }
-        pthread_mutex_unlock(&device->shards[i].lock);
+        strata_spin_unlock(&device->shards[i].lock);
     }
     return status;
 }

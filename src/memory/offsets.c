@@ -218,6 +218,14 @@ bool strata_offsets_try(strata_offsets *offsets, uint64_t bytes, uint64_t alignm
     return true;
 }
 
+uint64_t strata_offsets_best(const strata_offsets *offsets, uint64_t bytes) {
+    uint64_t size = (bytes >> offsets->shift) + ((bytes & (offsets->granularity - 1)) != 0), start = 0;
+    uint32_t index = size ? find_hole(offsets, size, 1, &start) : STRATA_NO_NODE;
+    if (index == STRATA_NO_NODE)
+        return UINT64_MAX;
+    return strata_node_size(offsets, strata_node_at(offsets, index)) << offsets->shift;
+}
+
 bool strata_offsets_is_empty(const strata_offsets *offsets) {
     return offsets->pieces == 0;
 }

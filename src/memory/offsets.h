@@ -8,6 +8,9 @@
  * right. */
 bool strata_offsets_try(strata_offsets *offsets, uint64_t bytes, uint64_t alignment, struct strata_range *range);
 
+/* The length of the free range that a request would be cut from; UINT64_MAX: none. */
+uint64_t strata_offsets_best(const strata_offsets *offsets, uint64_t bytes);
+
 bool strata_offsets_is_empty(const strata_offsets *offsets);
 
 #endif

@@ -9,7 +9,7 @@
 /* Blocks begin small, for programs that need little, and end where the part of a block that is no use to a large piece
  * is small beside it. */
 #define FIRST_BLOCK_BYTES (UINT64_C(2) << 20)
-#define MAX_BLOCK_BYTES (UINT64_C(512) << 20)
+#define MAX_BLOCK_BYTES (UINT64_C(256) << 20)
 
 /* A block is no larger than this share of the device, and memory that is kept unused no more than that one. */
 #define BLOCK_SHARE 16
@@ -17,7 +17,7 @@
 
 /* Pieces that are more than this share of the largest block have memory of their own: cut from blocks they would leave
  * holes that nothing fits in. */
-#define DEDICATED_SHARE 4
+#define DEDICATED_SHARE 8
 
 /* What strata promises of its own memory. */
 #define LEAST_ALIGNMENT UINT64_C(256)
@@ -187,13 +187,13 @@ static bool begin_closing(strata_pool *pool, uint64_t handles) {
     uint64_t live = handles;
     pthread_mutex_lock(&pool->lock);
     for (unsigned i = 0; i < STRATA_SHARDS; i++)
-        pthread_mutex_lock(&pool->device->shards[i].lock);
+        strata_spin_lock(&pool->device->shards[i].lock);
     for (unsigned i = 0; i < STRATA_SHARDS; i++)
         live += pool->magazines[i].count.live_buffers;
     bool was = pool->closing;
     pool->closing = true;
     for (unsigned i = 0; i < STRATA_SHARDS; i++)
-        pthread_mutex_unlock(&pool->device->shards[i].lock);
+        strata_spin_unlock(&pool->device->shards[i].lock);
     if (!was)
         pool->left = live;
     pthread_mutex_unlock(&pool->lock);
@@ -373,7 +373,7 @@ strata_pool *strata_pool_for(strata_device *device, const struct strata_buffer_d
 static unsigned find_holders(strata_pool *pool, char text[HOLDERS][128], uint64_t bytes[HOLDERS]) {
     unsigned count = 0;
     for (unsigned i = 0; i < STRATA_SHARDS; i++) {
-        pthread_mutex_lock(&pool->device->shards[i].lock);
+        strata_spin_lock(&pool->device->shards[i].lock);
         for (const strata_buffer *buffer = pool->device->shards[i].buffers; buffer; buffer = buffer->next) {
             if (buffer->pool != pool || (count == HOLDERS && buffer->info.bytes <= bytes[HOLDERS - 1]))
                 continue;
@@ -387,7 +387,7 @@ static unsigned find_holders(strata_pool *pool, char text[HOLDERS][128], uint64_
             snprintf(text[at], sizeof text[at], "%s (%s)", strata_buffer_label(buffer, label, sizeof label),
                      strata_format_bytes(buffer->info.bytes, size, sizeof size));
         }
-        pthread_mutex_unlock(&pool->device->shards[i].lock);
+        strata_spin_unlock(&pool->device->shards[i].lock);
     }
     return count;
 }
@@ -408,9 +408,9 @@ static enum strata_status fail_exhausted(strata_pool *pool, uint64_t asked) {
     uint64_t reserved = pool->reserved;
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 0; i < STRATA_SHARDS; i++) {
-        pthread_mutex_lock(&pool->device->shards[i].lock);
+        strata_spin_lock(&pool->device->shards[i].lock);
         live += pool->magazines[i].count.live_bytes;
-        pthread_mutex_unlock(&pool->device->shards[i].lock);
+        strata_spin_unlock(&pool->device->shards[i].lock);
     }
     return strata_fail_native(STRATA_OUT_OF_MEMORY, code, name,
                               "The %s of device '%s' has no %" PRIu64 " bytes left: %" PRIu64 " of its %" PRIu64
@@ -433,9 +433,9 @@ static strata_buffer *cut_or_grow(strata_pool *pool, struct strata_request *requ
         return NULL;
     unsigned index = strata_shard_of_thread();
     struct strata_shard *shard = &pool->device->shards[index];
-    pthread_mutex_lock(&shard->lock);
+    strata_spin_lock(&shard->lock);
     strata_pool_revive(pool, buffer, request, index);
-    pthread_mutex_unlock(&shard->lock);
+    strata_spin_unlock(&shard->lock);
     return buffer;
 }
 

@@ -34,7 +34,8 @@ struct strata_block {
     struct strata_native_buffer_facts facts;
     strata_offsets *offsets; /* NULL: dedicated, all of it is one piece */
     uint64_t bytes, number;
-    bool plain; /* host memory that is not page-locked, in a pool for PINNED */
+    uint64_t fits_below; /* larger requests, and such, have failed since a piece was last given back */
+    bool plain;          /* host memory that is not page-locked, in a pool for PINNED */
     struct strata_block *next;
 };
 

@@ -5,7 +5,15 @@
 
 /* A new block is as large as this share of what the pool has, so that there are few blocks, and little of one is
  * unused. */
-#define GROWTH_SHARE 4
+#define GROWTH_SHARE 16
+
+/* What a pool may have whatever its peak was, and as a share of the device's memory: below it, blocks are not given back
+ * and taken again each time the sizes change. */
+#define SLACK_BYTES (UINT64_C(128) << 20)
+#define SLACK_SHARE 16
+
+/* A hole that is larger than asked for by no more than this share is as good as the best. */
+#define GOOD_FIT 8
 
 /* The pool's own way of describing memory to the backend. */
 static struct strata_native_buffer_desc describe(const strata_pool *pool, uint64_t bytes, enum strata_access access) {
@@ -43,6 +51,7 @@ static enum strata_status take_block(strata_pool *pool, uint64_t bytes, enum str
         return status;
     }
     block->bytes = bytes;
+    block->fits_below = UINT64_MAX;
     if (pool->desc.kind == STRATA_DEVICE && !pool->desc.no_commit && device->backend->buffer->commit)
         status = device->backend->buffer->commit(block->native, &pool->commit_effective);
     if (status != STRATA_OK)
@@ -130,16 +139,15 @@ void strata_pool_free_shell(strata_pool *pool, strata_buffer *buffer) {
     strata_host_release(&pool->device->hooks, buffer);
 }
 
-/* Cuts a piece out of one block. */
 static strata_buffer *cut_block(strata_pool *pool, struct strata_block *block, const struct strata_request *request,
                                 enum strata_status *status) {
     struct strata_range range;
     strata_buffer *buffer = NULL;
-    if (block->plain && request->desc->pinned_or_nothing)
-        return NULL;
     bool was_empty = strata_offsets_is_empty(block->offsets);
-    if (!strata_offsets_try(block->offsets, request->rounded, 0, &range))
+    if (!strata_offsets_try(block->offsets, request->rounded, 0, &range)) {
+        *status = strata_fail_host_memory(request->rounded, "a pool's pieces");
         return NULL;
+    }
     *status = make_shell(pool, block, &range, request->desc->access, &buffer);
     if (*status != STRATA_OK)
         strata_offsets_free(block->offsets, range.piece);
@@ -148,17 +156,32 @@ static strata_buffer *cut_block(strata_pool *pool, struct strata_block *block, c
     return buffer;
 }
 
+/* The block with the least hole that is large enough: holes of other blocks stay whole. Page-locked blocks come before
+ * plain ones. NULL: no block has room. */
+static struct strata_block *find_block(strata_pool *pool, const struct strata_request *request) {
+    uint64_t wanted = request->rounded, enough = wanted + wanted / GOOD_FIT, least = UINT64_MAX;
+    struct strata_block *best = NULL;
+    for (struct strata_block *block = pool->first; block && (least > enough || best->plain); block = block->next) {
+        if (wanted >= block->fits_below ||
+            (block->plain && (request->desc->pinned_or_nothing || (best && !best->plain))))
+            continue;
+        uint64_t size = strata_offsets_best(block->offsets, wanted);
+        if (size == UINT64_MAX)
+            block->fits_below = wanted;
+        if (size < least || (size != UINT64_MAX && best->plain && !block->plain)) {
+            least = size;
+            best = block;
+        }
+    }
+    return best;
+}
+
 strata_buffer *strata_pool_cut(strata_pool *pool, const struct strata_request *request, enum strata_status *status) {
-    strata_buffer *buffer = NULL;
     *status = STRATA_OK;
     if (request->rounded >= pool->desc.dedicated_bytes)
         return NULL;
-    /* Page-locked blocks before plain ones. */
-    for (int plain = 0; plain < 2; plain++)
-        for (struct strata_block *block = pool->first; block && !buffer && *status == STRATA_OK; block = block->next)
-            if (block->plain == (plain == 1))
-                buffer = cut_block(pool, block, request, status);
-    return buffer;
+    struct strata_block *block = find_block(pool, request);
+    return block ? cut_block(pool, block, request, status) : NULL;
 }
 
 uint64_t strata_pool_release_unused(strata_pool *pool, uint64_t keep) {
@@ -197,6 +220,7 @@ void strata_pool_return(strata_pool *pool, strata_buffer *buffer) {
     }
     pool->device->backend->buffer->destroy(buffer->native);
     strata_offsets_free(block->offsets, buffer->piece);
+    block->fits_below = UINT64_MAX;
     if (strata_offsets_is_empty(block->offsets))
         pool->empty_bytes += block->bytes;
     strata_pool_free_shell(pool, buffer);
@@ -207,13 +231,18 @@ void strata_pool_return(strata_pool *pool, strata_buffer *buffer) {
 static void make_room(strata_pool *pool, uint64_t bytes) {
     uint64_t needed = bytes, peak = 0;
     for (unsigned i = 0; i < STRATA_SHARDS; i++) {
-        pthread_mutex_lock(&pool->device->shards[i].lock);
+        strata_spin_lock(&pool->device->shards[i].lock);
         needed += pool->magazines[i].given_bytes;
         peak += pool->magazines[i].count.peak_bytes;
-        pthread_mutex_unlock(&pool->device->shards[i].lock);
+        strata_spin_unlock(&pool->device->shards[i].lock);
     }
     if (needed < peak)
         needed = peak;
+    uint64_t slack = pool->device->info.global_bytes / SLACK_SHARE;
+    if (slack > SLACK_BYTES)
+        slack = SLACK_BYTES;
+    if (needed < slack + bytes)
+        needed = slack + bytes;
     if (pool->reserved + bytes > needed) {
         uint64_t over = pool->reserved + bytes - needed;
         strata_pool_release_unused(pool, pool->empty_bytes > over ? pool->empty_bytes - over : 0);

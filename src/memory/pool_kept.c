@@ -102,13 +102,13 @@ strata_buffer *strata_pool_take_kept(strata_pool *pool, struct strata_request *r
     unsigned index = strata_shard_of_thread();
     struct strata_shard *shard = &pool->device->shards[index];
     struct strata_magazine *magazine = &pool->magazines[index];
-    pthread_mutex_lock(&shard->lock);
+    strata_spin_lock(&shard->lock);
     strata_buffer *buffer = take_from_bin(pool, magazine, request, crossing);
     if (buffer) {
         magazine->reused++;
         strata_pool_revive(pool, buffer, request, index);
     }
-    pthread_mutex_unlock(&shard->lock);
+    strata_spin_unlock(&shard->lock);
     if (buffer)
         return buffer;
     pthread_mutex_lock(&pool->lock);
@@ -116,10 +116,10 @@ strata_buffer *strata_pool_take_kept(strata_pool *pool, struct strata_request *r
     pthread_mutex_unlock(&pool->lock);
     if (!buffer)
         return NULL;
-    pthread_mutex_lock(&shard->lock);
+    strata_spin_lock(&shard->lock);
     magazine->reused++;
     strata_pool_revive(pool, buffer, request, index);
-    pthread_mutex_unlock(&shard->lock);
+    strata_spin_unlock(&shard->lock);
     return buffer;
 }
 
@@ -176,9 +176,9 @@ static strata_buffer *empty_magazine(struct strata_magazine *magazine) {
 
 void strata_pool_flush(strata_pool *pool) {
     for (unsigned i = 0; i < STRATA_SHARDS; i++) {
-        pthread_mutex_lock(&pool->device->shards[i].lock);
+        strata_spin_lock(&pool->device->shards[i].lock);
         strata_buffer *list = empty_magazine(&pool->magazines[i]);
-        pthread_mutex_unlock(&pool->device->shards[i].lock);
+        strata_spin_unlock(&pool->device->shards[i].lock);
         pthread_mutex_lock(&pool->lock);
         while (list) {
             strata_buffer *buffer = list;
@@ -270,7 +270,7 @@ void strata_pool_give(strata_buffer *buffer) {
     char *name = buffer->name == buffer->short_name ? NULL : buffer->name;
     if (pending)
         fence(buffer, pending);
-    pthread_mutex_lock(&shard->lock);
+    strata_spin_lock(&shard->lock);
     strata_shard_leave(shard, buffer);
     strata_count_out(&magazine->count, buffer->info.bytes);
     magazine->given_bytes -= buffer->given_bytes;
@@ -278,7 +278,7 @@ void strata_pool_give(strata_buffer *buffer) {
     bool closing = pool->closing;
     if (!closing)
         leaving = keep(magazine, buffer);
-    pthread_mutex_unlock(&shard->lock);
+    strata_spin_unlock(&shard->lock);
     if (name)
         strata_host_release(&pool->device->hooks, name);
     if (leaving)

@@ -10,7 +10,7 @@
 static void add_shards(strata_pool *pool, struct strata_pool_stats *stats) {
     for (unsigned i = 0; i < STRATA_SHARDS; i++) {
         struct strata_magazine *magazine = &pool->magazines[i];
-        pthread_mutex_lock(&pool->device->shards[i].lock);
+        strata_spin_lock(&pool->device->shards[i].lock);
         stats->live_bytes += magazine->count.live_bytes;
         stats->peak_bytes += magazine->count.peak_bytes;
         stats->live_buffers += magazine->count.live_buffers;
@@ -22,7 +22,7 @@ static void add_shards(strata_pool *pool, struct strata_pool_stats *stats) {
             for (const strata_buffer *buffer = magazine->bin[bin]; buffer; buffer = buffer->next)
                 if (strata_buffer_pending_slots(buffer))
                     stats->pending_bytes += buffer->given_bytes;
-        pthread_mutex_unlock(&pool->device->shards[i].lock);
+        strata_spin_unlock(&pool->device->shards[i].lock);
     }
 }
 
@@ -164,10 +164,10 @@ enum strata_status strata_pool_validate(strata_pool *pool) {
         return strata_fail(STRATA_INVALID_ARGUMENT, "The pool is NULL.");
     pthread_mutex_lock(&pool->lock);
     for (unsigned i = 0; i < STRATA_SHARDS; i++)
-        pthread_mutex_lock(&pool->device->shards[i].lock);
+        strata_spin_lock(&pool->device->shards[i].lock);
     enum strata_status status = check_all(pool);
     for (unsigned i = 0; i < STRATA_SHARDS; i++)
-        pthread_mutex_unlock(&pool->device->shards[i].lock);
+        strata_spin_unlock(&pool->device->shards[i].lock);
     pthread_mutex_unlock(&pool->lock);
     return status;
 }

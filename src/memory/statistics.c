@@ -56,26 +56,26 @@ void strata_shard_leave(struct strata_shard *shard, strata_buffer *buffer) {
 void strata_buffer_enlist(strata_buffer *buffer) {
     buffer->shard = strata_shard_of_thread();
     struct strata_shard *shard = &buffer->device->shards[buffer->shard];
-    pthread_mutex_lock(&shard->lock);
+    strata_spin_lock(&shard->lock);
     strata_shard_enter(shard, buffer);
-    pthread_mutex_unlock(&shard->lock);
+    strata_spin_unlock(&shard->lock);
 }
 
 void strata_buffer_delist(strata_buffer *buffer) {
     struct strata_shard *shard = &buffer->device->shards[buffer->shard];
-    pthread_mutex_lock(&shard->lock);
+    strata_spin_lock(&shard->lock);
     strata_shard_leave(shard, buffer);
-    pthread_mutex_unlock(&shard->lock);
+    strata_spin_unlock(&shard->lock);
 }
 
 static void lock_all(strata_device *device) {
     for (unsigned i = 0; i < STRATA_SHARDS; i++)
-        pthread_mutex_lock(&device->shards[i].lock);
+        strata_spin_lock(&device->shards[i].lock);
 }
 
 static void unlock_all(strata_device *device) {
     for (unsigned i = 0; i < STRATA_SHARDS; i++)
-        pthread_mutex_unlock(&device->shards[i].lock);
+        strata_spin_unlock(&device->shards[i].lock);
 }
 
 /* Under all locks. */
@@ -208,7 +208,7 @@ static bool describe(strata_device *device, uint64_t index, char *line, size_t s
     static const char *const kinds[] = {"device", "pinned", "wrapped", "shared"};
     const strata_buffer *buffer = NULL;
     for (unsigned i = 0; i < STRATA_SHARDS && !buffer; i++) {
-        pthread_mutex_lock(&device->shards[i].lock);
+        strata_spin_lock(&device->shards[i].lock);
         buffer = device->shards[i].buffers;
         for (; buffer && index > 0; index--)
             buffer = buffer->next;
@@ -220,7 +220,7 @@ static bool describe(strata_device *device, uint64_t index, char *line, size_t s
                      strata_buffer_label(buffer, label, sizeof label), buffer->info.bytes, kinds[buffer->info.kind],
                      has_site ? ", created at " : "", has_site ? buffer->site : "", device->name);
         }
-        pthread_mutex_unlock(&device->shards[i].lock);
+        strata_spin_unlock(&device->shards[i].lock);
     }
     return buffer != NULL;
 }
