@@ -10,10 +10,11 @@
  *     strata_offsets_destroy(&offsets);
  *
  * Free ranges lie in bins by size, 32 to each power of two, with a bitmap over them: allocating and freeing are O(1)
- * whatever is live, and a free range passes unseen only when a request is within 1/32 below its size. Neighbouring
- * free ranges are always merged. What describes a piece lies in the allocator's own host memory, 40 bytes for each
- * piece and each hole, and never in the memory that is handed out. An allocator may be used by one thread at a time.
- * Source: Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems" (ECRTS 2004). */
+ * whatever is live, and a free range passes unseen only when a request is within 1/32 below its size, or within its
+ * alignment and 1/32 where that is above the granularity. Neighbouring free ranges are always merged. What describes a
+ * piece lies in the allocator's own host memory, 40 bytes for each piece and each hole, and never in the memory that is
+ * handed out. An allocator may be used by one thread at a time. Source: Masmano et al., "TLSF: a new dynamic memory
+ * allocator for real-time systems" (ECRTS 2004). */
 #ifndef STRATA_OFFSETS_H
 #define STRATA_OFFSETS_H
 
@@ -33,7 +34,7 @@ typedef uint64_t strata_piece;
 
 struct strata_offsets_desc {
     size_t size;
-    uint64_t bytes;       /* of the memory; offsets go from 0 to it */
+    uint64_t bytes;       /* of the memory; offsets go from 0 to it; what is left over below a granule stays unused */
     uint64_t granularity; /* a power of two: offsets and lengths of pieces are multiples of it; 0 means 1 */
     uint64_t pieces;      /* room for so many is made at once, so that allocating takes no host memory; may be 0 */
     const struct strata_allocator *allocator; /* host memory for what describes the pieces; copied; NULL: malloc */
@@ -56,14 +57,14 @@ struct strata_range {
 /* Takes a range. `alignment` of the offset is a power of two, 0 for the granularity's own. 0 bytes take one granule.
  * Errors: OUT_OF_MEMORY when no free range is large enough; the sentence has what was asked, what is free and the
  * largest free range; then *range has piece 0 and offset UINT64_MAX, and nothing has changed. INVALID_ARGUMENT for an
- * alignment that is no power of two. O(1). */
+ * alignment that is no power of two. O(1), but for the sentence, which takes a look through one bin. */
 STRATA_API enum strata_status strata_offsets_allocate(strata_offsets *offsets, uint64_t bytes, uint64_t alignment,
                                                       struct strata_range *range);
 
 /* Gives a piece back. 0 does nothing. Errors: INVALID_ARGUMENT when it is not live. O(1). */
 STRATA_API enum strata_status strata_offsets_free(strata_offsets *offsets, strata_piece piece);
 
-/* Gives all pieces back at once. */
+/* Gives all pieces back at once. Their numbers are not live any more. O(pieces). */
 STRATA_API void strata_offsets_reset(strata_offsets *offsets);
 
 /* A pointer of the caller's that is kept with a live piece. NULL for one that is not live. */
@@ -85,7 +86,7 @@ STRATA_API void strata_offsets_walk(const strata_offsets *offsets, strata_offset
 
 struct strata_offsets_stats {
     size_t size;
-    uint64_t bytes;           /* of the memory */
+    uint64_t bytes;           /* of the memory, rounded down to the granularity: live and free */
     uint64_t live_bytes;      /* of pieces, rounded */
     uint64_t requested_bytes; /* of pieces, as asked for */
     uint64_t free_bytes;
@@ -104,7 +105,7 @@ STRATA_API enum strata_status strata_offsets_stats(const strata_offsets *offsets
 STRATA_API enum strata_status strata_offsets_validate(const strata_offsets *offsets);
 
 /* Writes the ranges as JSON (schemas/strata-offsets.schema.json of the installation): `write` gets pieces of text, one
- * after the other, and answers false to stop. IO when it did. */
+ * after the other, and answers false to stop. Errors: IO when it did. Takes no host memory. */
 typedef bool (*strata_write_function)(const char *text, size_t bytes, void *user);
 STRATA_API enum strata_status strata_offsets_dump(const strata_offsets *offsets, strata_write_function write,
                                                   void *user);

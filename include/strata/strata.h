@@ -4,6 +4,8 @@
 
 #include "strata/device.h"
 #include "strata/memory.h"
+#include "strata/offsets.h"
+#include "strata/pool.h"
 #include "strata/primitives.h"
 #include "strata/program.h"
 #include "strata/queue.h"

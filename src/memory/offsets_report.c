@@ -1,33 +1,24 @@
-/* What an offset allocator tells of itself: figures, its ranges, and a check of everything. */
-#include "memory/buffer.h"
-#include "memory/offsets_nodes.h"
+/* What an offset allocator tells of itself: its ranges one by one, figures, a check of everything, and a dump. */
+#include "memory/offsets.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* One of the highest bin's. */
-uint64_t strata_offsets_largest(const strata_offsets *offsets) {
-    if (!offsets->rows)
-        return 0;
-    unsigned row = 63u - (unsigned)__builtin_clzll(offsets->rows);
-    unsigned bin = row * STRATA_CLASSES + 31u - (unsigned)__builtin_clz(offsets->filled[row]);
-    uint64_t largest = 0;
-    for (uint32_t index = offsets->bins[bin]; index != STRATA_NO_NODE;
-         index = strata_node_at(offsets, index)->as.bin.next) {
-        uint64_t size = strata_node_size(offsets, strata_node_at(offsets, index));
-        if (largest < size)
-            largest = size;
-    }
-    return largest << offsets->shift;
-}
+/* A dump is handed on in pieces of about this size, from the stack: it needs no host memory. */
+#define DUMP_BYTES 4096
+
+/* One range of a dump is shorter: four numbers of 20 digits, a pointer, and the names. */
+#define DUMP_LINE_BYTES 256
+
+/* ---- The walk and the figures ---- */
 
 static struct strata_offsets_span span_of(const strata_offsets *offsets, uint32_t index) {
-    const struct strata_offsets_node *node = strata_node_at(offsets, index);
+    const struct strata_offsets_node *node = strata_offsets_node(offsets, index);
     struct strata_offsets_span span = {.offset = node->offset << offsets->shift,
-                                       .bytes = strata_node_size(offsets, node) << offsets->shift};
-    if (node->is_piece) {
-        span.piece = strata_node_name(offsets, index);
+                                       .bytes = strata_offsets_length(offsets, node) << offsets->shift};
+    if (node->bin == STRATA_OFFSETS_PIECE) {
+        span.piece = strata_offsets_number(node, index);
         span.requested = node->as.requested;
         span.user = node->user;
     }
@@ -35,141 +26,251 @@ static struct strata_offsets_span span_of(const strata_offsets *offsets, uint32_
 }
 
 void strata_offsets_walk(const strata_offsets *offsets, strata_offsets_visitor function, void *user) {
-    for (uint32_t index = offsets ? offsets->first : STRATA_NO_NODE; index != STRATA_NO_NODE;
-         index = strata_node_at(offsets, index)->next) {
+    if (!offsets || !function)
+        return;
+    for (uint32_t index = offsets->first; index != STRATA_OFFSETS_NONE;) {
         struct strata_offsets_span span = span_of(offsets, index);
         if (!function(&span, user))
             return;
+        index = strata_offsets_node(offsets, index)->next;
     }
 }
 
-enum strata_status strata_offsets_stats(const strata_offsets *offsets, struct strata_offsets_stats *result) {
-    if (!offsets)
-        return strata_fail(STRATA_INVALID_ARGUMENT, "The offset allocator is NULL.");
-    enum strata_status status = strata_stats_check_size(result, sizeof *result, "strata_offsets_stats");
-    if (status != STRATA_OK)
-        return status;
-    struct strata_offsets_stats stats = {
-        .size = result->size,
-        .bytes = (offsets->granules << offsets->shift) + offsets->tail_bytes,
+static void collect(const strata_offsets *offsets, struct strata_offsets_stats *stats) {
+    *stats = (struct strata_offsets_stats){
+        .size = sizeof *stats,
+        .bytes = offsets->total << offsets->shift,
         .live_bytes = offsets->live_granules << offsets->shift,
         .requested_bytes = offsets->requested_bytes,
-        .free_bytes = (offsets->granules - offsets->live_granules) << offsets->shift,
-        .live_pieces = offsets->pieces,
+        .free_bytes = strata_offsets_free_bytes(offsets),
+        .live_pieces = offsets->live_pieces,
         .holes = offsets->holes,
         .largest_free = strata_offsets_largest(offsets),
-        .metadata_bytes = sizeof *offsets + offsets->page_capacity * sizeof *offsets->pages +
-                          (uint64_t)offsets->page_count * STRATA_PAGE_NODES * sizeof(struct strata_offsets_node)};
-    if (stats.free_bytes)
-        stats.fragmentation = 1 - (double)stats.largest_free / (double)stats.free_bytes;
-    memcpy(result, &stats, stats.size);
+        .metadata_bytes = sizeof *offsets + (uint64_t)offsets->rows * STRATA_OFFSETS_STEPS * sizeof offsets->heads[0] +
+                          (uint64_t)offsets->page_capacity * sizeof offsets->pages[0] +
+                          (uint64_t)offsets->page_count * STRATA_OFFSETS_PAGE * sizeof *offsets->pages[0],
+    };
+    if (stats->free_bytes != 0)
+        stats->fragmentation = 1 - (double)stats->largest_free / (double)stats->free_bytes;
+}
+
+enum strata_status strata_offsets_stats(const strata_offsets *offsets, struct strata_offsets_stats *stats) {
+    if (!offsets)
+        return strata_fail(STRATA_INVALID_ARGUMENT, "strata_offsets_stats got no allocator.");
+    if (!stats || stats->size == 0 || stats->size > sizeof *stats)
+        return strata_fail(
+            STRATA_INVALID_ARGUMENT,
+            "strata_offsets_stats needs a struct whose size member says at most %zu, this library's size.",
+            sizeof *stats);
+    struct strata_offsets_stats all;
+    size_t size = stats->size;
+    collect(offsets, &all);
+    memcpy(stats, &all, size);
+    stats->size = size;
     return STRATA_OK;
 }
 
-/* Whether a hole is in the list of its bin, and that in the bitmaps. */
-static const char *check_bin(const strata_offsets *offsets, uint32_t index) {
-    unsigned bin = strata_bin_below(strata_node_size(offsets, strata_node_at(offsets, index)));
-    if (!(offsets->rows >> bin / STRATA_CLASSES & 1) ||
-        !(offsets->filled[bin / STRATA_CLASSES] >> bin % STRATA_CLASSES & 1))
-        return "a hole's bin is not marked as filled";
-    const struct strata_offsets_node *node = strata_node_at(offsets, index);
-    if (node->as.bin.previous == STRATA_NO_NODE ? offsets->bins[bin] != index
-                                                : strata_node_at(offsets, node->as.bin.previous)->as.bin.next != index)
-        return "a hole is not in its bin's list";
-    if (node->as.bin.next != STRATA_NO_NODE && strata_node_at(offsets, node->as.bin.next)->as.bin.previous != index)
-        return "a bin's list is broken";
-    return NULL;
+/* ---- The check ---- */
+
+static bool exists(const strata_offsets *offsets, uint32_t index) {
+    return index >> STRATA_OFFSETS_PAGE_BITS < offsets->page_count;
 }
 
-/* Empty bins are marked as such, and lists hold holes only; how many. */
-static const char *count_bins(const strata_offsets *offsets, uint64_t *holes) {
-    for (unsigned bin = 0; bin < STRATA_CLASS_ROWS * STRATA_CLASSES; bin++) {
-        bool marked = offsets->filled[bin / STRATA_CLASSES] >> bin % STRATA_CLASSES & 1;
-        if (marked != (offsets->bins[bin] != STRATA_NO_NODE))
-            return "a bin's mark is wrong";
-        if (marked && !(offsets->rows >> bin / STRATA_CLASSES & 1))
-            return "a row's mark is wrong";
-        for (uint32_t index = offsets->bins[bin]; index != STRATA_NO_NODE;
-             index = strata_node_at(offsets, index)->as.bin.next)
-            ++*holes;
-    }
-    return NULL;
+static enum strata_status fault(const char *what, uint64_t where) {
+    return strata_fail(STRATA_INTERNAL, "The offset allocator is damaged: %s (%" PRIu64 ").", what, where);
 }
 
-static const char *find_fault(const strata_offsets *offsets) {
-    uint64_t offset = 0, live = 0, requested = 0, pieces = 0, holes = 0, binned = 0;
-    uint32_t previous = STRATA_NO_NODE;
-    const char *fault = NULL;
-    for (uint32_t index = offsets->first; index != STRATA_NO_NODE && !fault;
-         previous = index, index = strata_node_at(offsets, index)->next) {
-        const struct strata_offsets_node *node = strata_node_at(offsets, index);
-        uint64_t size = strata_node_size(offsets, node);
-        if (node->offset != offset || node->previous != previous)
-            fault = "ranges do not follow each other";
-        else if (size == 0 || size > offsets->granules - offset)
-            fault = "a range is empty, or leaves the memory";
-        else if (!node->is_piece && previous != STRATA_NO_NODE && !strata_node_at(offsets, previous)->is_piece)
-            fault = "two holes touch";
-        else if (!node->is_piece)
-            fault = check_bin(offsets, index);
-        offset += size;
-        live += node->is_piece ? size : 0;
-        requested += node->is_piece ? node->as.requested : 0;
-        pieces += node->is_piece;
-        holes += !node->is_piece;
+static bool is_hole(const struct strata_offsets_node *node) {
+    return node->bin != STRATA_OFFSETS_PIECE && node->bin != STRATA_OFFSETS_UNUSED;
+}
+
+/* What the walk over all ranges counted. */
+struct tally {
+    uint64_t nodes, pieces, holes, live_granules, requested_bytes;
+};
+
+static enum strata_status check_range(const strata_offsets *offsets, uint32_t previous, uint32_t index,
+                                      struct tally *tally) {
+    const struct strata_offsets_node *node = strata_offsets_node(offsets, index);
+    uint64_t byte = node->offset << offsets->shift;
+    if (node->previous != previous)
+        return fault("a range does not know the one before it; its offset", byte);
+    if (node->next != STRATA_OFFSETS_NONE && !exists(offsets, node->next))
+        return fault("a range leads to none that exists; its offset", byte);
+    uint64_t end =
+        node->next == STRATA_OFFSETS_NONE ? offsets->total : strata_offsets_node(offsets, node->next)->offset;
+    if (end <= node->offset || end > offsets->total)
+        return fault("a range does not end behind its start; its offset", byte);
+    if (node->bin == STRATA_OFFSETS_PIECE) {
+        tally->pieces++;
+        tally->live_granules += end - node->offset;
+        tally->requested_bytes += node->as.requested;
+        uint64_t most = (end - node->offset) << offsets->shift;
+        return node->as.requested <= most ? STRATA_OK : fault("a piece is shorter than asked for; its offset", byte);
     }
-    if (!fault && offset != offsets->granules)
-        fault = "the ranges do not cover the memory";
-    if (!fault && (live != offsets->live_granules || requested != offsets->requested_bytes ||
-                   pieces != offsets->pieces || holes != offsets->holes))
-        fault = "the counts do not agree with the ranges";
-    if (!fault)
-        fault = count_bins(offsets, &binned);
-    if (!fault && binned != holes)
-        fault = "the bins do not hold all holes";
-    return fault;
+    if (!is_hole(node))
+        return fault("a range is neither piece nor hole; its offset", byte);
+    tally->holes++;
+    if (node->bin != strata_offsets_bin(end - node->offset))
+        return fault("a hole lies in the bin of another size; its offset", byte);
+    if (previous != STRATA_OFFSETS_NONE && is_hole(strata_offsets_node(offsets, previous)))
+        return fault("two holes touch; the offset of the second", byte);
+    return STRATA_OK;
+}
+
+static enum strata_status check_ranges(const strata_offsets *offsets, struct tally *tally) {
+    uint64_t most = (uint64_t)offsets->page_count * STRATA_OFFSETS_PAGE;
+    uint32_t previous = STRATA_OFFSETS_NONE, index = offsets->first;
+    if ((index == STRATA_OFFSETS_NONE) != (offsets->total == 0))
+        return fault("no range begins the memory; its granules", offsets->total);
+    if (index != STRATA_OFFSETS_NONE && (!exists(offsets, index) || strata_offsets_node(offsets, index)->offset != 0))
+        return fault("the first range does not begin the memory; its number", index);
+    while (index != STRATA_OFFSETS_NONE) {
+        if (++tally->nodes > most)
+            return fault("the ranges go in a circle; nodes there are", most);
+        enum strata_status status = check_range(offsets, previous, index, tally);
+        if (status != STRATA_OK)
+            return status;
+        previous = index;
+        index = strata_offsets_node(offsets, index)->next;
+    }
+    return STRATA_OK;
+}
+
+/* Counts the holes of one chain into *count. */
+static enum strata_status check_bin(const strata_offsets *offsets, uint32_t bin, uint64_t *count) {
+    uint32_t row = bin / STRATA_OFFSETS_STEPS, bit = 1u << bin % STRATA_OFFSETS_STEPS, previous = STRATA_OFFSETS_NONE;
+    uint32_t index = offsets->heads[bin];
+    if ((index != STRATA_OFFSETS_NONE) != ((offsets->bin_bits[row] & bit) != 0))
+        return fault("the bitmap does not say what a bin holds; the bin", bin);
+    while (index != STRATA_OFFSETS_NONE) {
+        if (!exists(offsets, index))
+            return fault("a bin leads to a hole that does not exist; the bin", bin);
+        const struct strata_offsets_node *node = strata_offsets_node(offsets, index);
+        if (node->bin != bin)
+            return fault("a bin holds what does not belong into it; the bin", bin);
+        if (node->as.bin.previous != previous)
+            return fault("a hole does not know the one before it in its bin; the bin", bin);
+        if (++*count > offsets->holes)
+            return fault("the bins hold more than there are holes; the bin", bin);
+        previous = index;
+        index = node->as.bin.next;
+    }
+    return STRATA_OK;
+}
+
+static enum strata_status check_bins(const strata_offsets *offsets) {
+    uint64_t count = 0;
+    for (uint32_t row = 0; row < STRATA_OFFSETS_ROWS; row++) {
+        uint32_t bits = offsets->bin_bits[row];
+        if ((bits != 0) != ((offsets->row_bits >> row & 1) != 0) || (row >= offsets->rows && bits != 0))
+            return fault("the bitmap does not say what a row of bins holds; the row", row);
+    }
+    for (uint32_t bin = 0; bin < offsets->rows * STRATA_OFFSETS_STEPS; bin++) {
+        enum strata_status status = check_bin(offsets, bin, &count);
+        if (status != STRATA_OK)
+            return status;
+    }
+    return count == offsets->holes ? STRATA_OK : fault("a hole is in no bin; holes in bins", count);
+}
+
+static enum strata_status check_unused(const strata_offsets *offsets, uint64_t used) {
+    uint64_t count = 0, all = (uint64_t)offsets->page_count * STRATA_OFFSETS_PAGE;
+    for (uint32_t index = offsets->unused; index != STRATA_OFFSETS_NONE;) {
+        if (!exists(offsets, index) || ++count > all)
+            return fault("the chain of unused nodes is broken; nodes seen", count);
+        const struct strata_offsets_node *node = strata_offsets_node(offsets, index);
+        if (node->bin != STRATA_OFFSETS_UNUSED)
+            return fault("a node in use is among the unused; its index", index);
+        index = node->next;
+    }
+    if (count != offsets->unused_count || count + used != all)
+        return fault("nodes are lost; nodes found", count + used);
+    return STRATA_OK;
 }
 
 enum strata_status strata_offsets_validate(const strata_offsets *offsets) {
+    struct tally tally = {0};
     if (!offsets)
-        return strata_fail(STRATA_INVALID_ARGUMENT, "The offset allocator is NULL.");
-    const char *fault = find_fault(offsets);
-    return fault ? strata_fail(STRATA_INTERNAL, "The offset allocator is damaged: %s.", fault) : STRATA_OK;
+        return strata_fail(STRATA_INVALID_ARGUMENT, "strata_offsets_validate got no allocator.");
+    enum strata_status status = check_ranges(offsets, &tally);
+    if (status != STRATA_OK)
+        return status;
+    if (tally.pieces != offsets->live_pieces)
+        return fault("the number of pieces is wrong; pieces found", tally.pieces);
+    if (tally.holes != offsets->holes)
+        return fault("the number of holes is wrong; holes found", tally.holes);
+    if (tally.live_granules != offsets->live_granules)
+        return fault("the size of all pieces is wrong; granules found", tally.live_granules);
+    if (tally.requested_bytes != offsets->requested_bytes)
+        return fault("the bytes asked for are wrong; bytes found", tally.requested_bytes);
+    status = check_bins(offsets);
+    return status == STRATA_OK ? check_unused(offsets, tally.nodes) : status;
 }
 
-/* One range as a JSON object, with what comes before it. */
-struct dump {
+/* ---- The dump ---- */
+
+struct writer {
     strata_write_function write;
     void *user;
-    bool first, stopped;
+    size_t length;
+    bool failed;
+    bool later; /* a range has been written: a comma comes before the next */
+    char text[DUMP_BYTES];
 };
 
-static bool dump_span(const struct strata_offsets_span *span, void *user) {
-    struct dump *dump = user;
-    char text[160];
-    int length = snprintf(text, sizeof text, "%s\n    {\"offset\": %" PRIu64 ", \"bytes\": %" PRIu64,
-                          dump->first ? "" : ",", span->offset, span->bytes);
-    if (span->piece)
-        length += snprintf(text + length, sizeof text - (size_t)length, ", \"requested\": %" PRIu64, span->requested);
-    length += snprintf(text + length, sizeof text - (size_t)length, "}");
-    dump->first = false;
-    dump->stopped = !dump->write(text, (size_t)length, dump->user);
-    return !dump->stopped;
+static void flush(struct writer *writer) {
+    if (writer->length != 0 && !writer->failed)
+        writer->failed = !writer->write(writer->text, writer->length, writer->user);
+    writer->length = 0;
+}
+
+/* Of at most DUMP_LINE_BYTES. Only integers, so that the locale has no say. */
+STRATA_PRINTF(2, 3) static void print(struct writer *writer, const char *format, ...) {
+    va_list arguments;
+    if (writer->length + DUMP_LINE_BYTES > sizeof writer->text)
+        flush(writer);
+    va_start(arguments, format);
+    int length = vsnprintf(writer->text + writer->length, DUMP_LINE_BYTES, format, arguments);
+    va_end(arguments);
+    writer->length += length > 0 ? (size_t)length : 0;
+}
+
+/* Numbers of pieces and pointers are text in JSON: many readers keep only 53 bits of a number. */
+static bool print_span(const struct strata_offsets_span *span, void *user) {
+    struct writer *writer = user;
+    print(writer, "%s\n    {\"offset\": %" PRIu64 ", \"bytes\": %" PRIu64, writer->later ? "," : "", span->offset,
+          span->bytes);
+    writer->later = true;
+    if (span->piece != 0)
+        print(writer, ", \"piece\": \"0x%" PRIx64 "\", \"requested\": %" PRIu64, span->piece, span->requested);
+    if (span->user)
+        print(writer, ", \"user\": \"0x%" PRIxPTR "\"", (uintptr_t)span->user);
+    print(writer, "}");
+    return !writer->failed;
 }
 
 enum strata_status strata_offsets_dump(const strata_offsets *offsets, strata_write_function write, void *user) {
     if (!offsets || !write)
-        return strata_fail(STRATA_INVALID_ARGUMENT, "strata_offsets_dump needs an allocator and a function to write.");
-    struct dump dump = {write, user, true, false};
-    char text[200];
-    int length =
-        snprintf(text, sizeof text, "{\n  \"bytes\": %" PRIu64 ",\n  \"granularity\": %" PRIu64 ",\n  \"ranges\": [",
-                 (offsets->granules << offsets->shift) + offsets->tail_bytes, offsets->granularity);
-    dump.stopped = !write(text, (size_t)length, user);
-    if (!dump.stopped)
-        strata_offsets_walk(offsets, dump_span, &dump);
-    static const char end[] = "\n  ]\n}\n";
-    if (!dump.stopped)
-        dump.stopped = !write(end, sizeof end - 1, user);
-    return dump.stopped ? strata_fail(STRATA_IO, "The dump was not written to its end.") : STRATA_OK;
+        return strata_fail(STRATA_INVALID_ARGUMENT, "strata_offsets_dump got no %s.",
+                           offsets ? "function that writes" : "allocator");
+    struct writer writer = {.write = write, .user = user};
+    struct strata_offsets_stats stats;
+    collect(offsets, &stats);
+    unsigned millionths = (unsigned)(stats.fragmentation * 1e6 + 0.5);
+    print(&writer, "{\n  \"bytes\": %" PRIu64 ",\n  \"granularity\": %" PRIu64 ",\n", stats.bytes,
+          UINT64_C(1) << offsets->shift);
+    print(&writer,
+          "  \"live_bytes\": %" PRIu64 ",\n  \"requested_bytes\": %" PRIu64 ",\n  \"free_bytes\": %" PRIu64 ",\n",
+          stats.live_bytes, stats.requested_bytes, stats.free_bytes);
+    print(&writer, "  \"live_pieces\": %" PRIu64 ",\n  \"holes\": %" PRIu64 ",\n  \"largest_free\": %" PRIu64 ",\n",
+          stats.live_pieces, stats.holes, stats.largest_free);
+    print(&writer, "  \"metadata_bytes\": %" PRIu64 ",\n  \"fragmentation\": %u.%06u,\n  \"ranges\": [",
+          stats.metadata_bytes, millionths / 1000000, millionths % 1000000);
+    strata_offsets_walk(offsets, print_span, &writer);
+    print(&writer, "%s]\n}\n", writer.later ? "\n  " : "");
+    flush(&writer);
+    if (writer.failed)
+        return strata_fail(STRATA_IO, "The dump of an offset allocator was stopped by the function that writes it.");
+    return STRATA_OK;
 }

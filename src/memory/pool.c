@@ -344,6 +344,21 @@ strata_pool *strata_device_pool(strata_device *device, enum strata_kind kind) {
     return default_pool(device, kind, &status);
 }
 
+/* Why a pool that was named does not serve a desc. */
+static enum strata_status fail_unsuitable(const strata_device *device, const struct strata_buffer_desc *desc) {
+    const strata_pool *pool = desc->pool;
+    char label[96];
+    strata_pool_label(pool, label, sizeof label);
+    if (pool->device != device)
+        return strata_fail(STRATA_INVALID_ARGUMENT, "The %s is of device '%s', not of '%s'.", label, pool->device->name,
+                           device->name);
+    if (desc->dedicated || desc->kernel_access || desc->over_limit)
+        return strata_fail(
+            STRATA_INVALID_ARGUMENT,
+            "A buffer of a pool cannot be dedicated, over_limit or kernel_access; it was to be of the %s.", label);
+    return strata_fail(STRATA_INVALID_ARGUMENT, "The %s is for another kind of memory than the buffer's.", label);
+}
+
 strata_pool *strata_pool_for(strata_device *device, const struct strata_buffer_desc *desc, enum strata_status *status) {
     *status = STRATA_OK;
     if (!desc->pool) {
@@ -351,22 +366,12 @@ strata_pool *strata_pool_for(strata_device *device, const struct strata_buffer_d
             desc->dedicated || desc->bytes == 0 || desc->kernel_access || desc->bytes > device->info.max_buffer_bytes;
         return own ? NULL : default_pool(device, desc->kind, status);
     }
-    const strata_pool *pool = desc->pool;
-    char label[96];
-    strata_pool_label(pool, label, sizeof label);
-    if (pool->device != device)
-        *status = strata_fail(STRATA_INVALID_ARGUMENT, "The %s is of device '%s', not of '%s'.", label,
-                              pool->device->name, device->name);
-    else if (pool->desc.kind != desc->kind || (desc->mode != STRATA_SHARED_NONE && desc->mode != pool->desc.mode))
-        *status =
-            strata_fail(STRATA_INVALID_ARGUMENT, "The %s is for another kind of memory than the buffer's.", label);
-    else if (desc->dedicated || desc->kernel_access || desc->over_limit)
-        *status =
-            strata_fail(STRATA_INVALID_ARGUMENT,
-                        "A buffer of a pool cannot be dedicated, over_limit or kernel_access; it was to be of the "
-                        "%s.",
-                        label);
-    return *status == STRATA_OK && desc->bytes ? desc->pool : NULL;
+    if (desc->pool->device != device || desc->pool->desc.kind != desc->kind || desc->dedicated || desc->kernel_access ||
+        desc->over_limit || (desc->mode != STRATA_SHARED_NONE && desc->mode != desc->pool->desc.mode)) {
+        *status = fail_unsuitable(device, desc);
+        return NULL;
+    }
+    return desc->bytes ? desc->pool : NULL;
 }
 
 /* The largest live buffers of the pool, largest first; how many. */

@@ -13,7 +13,7 @@
 #define SLACK_SHARE 16
 
 /* A hole that is larger than asked for by no more than this share is as good as the best. */
-#define GOOD_FIT 8
+#define GOOD_FIT 16
 
 /* The pool's own way of describing memory to the backend. */
 static struct strata_native_buffer_desc describe(const strata_pool *pool, uint64_t bytes, enum strata_access access) {

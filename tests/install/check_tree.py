@@ -13,6 +13,7 @@ COMPLETIONS = [
     "share/zsh/site-functions/_strata",
 ]
 SCHEMAS = "share/strata/schemas/"
+LIBRARY_SCHEMAS = ["strata-offsets.schema.json"]
 
 
 def names(*folder):
@@ -29,9 +30,10 @@ def wanted(source_root, with_program):
     files += ["include/strata/" + name for name in headers + ["version.h"]]
     pages = [name for name in names(source_root, "src", "data", "man") if with_program or name.endswith(".3")]
     files += ["share/man/man%s/%s" % (name[-1], name) for name in pages]
+    schemas = names(source_root, "src", "data", "schemas")
+    files += [SCHEMAS + name for name in schemas if with_program or name in LIBRARY_SCHEMAS]
     if with_program:
         files += ["bin/strata"] + COMPLETIONS
-        files += [SCHEMAS + name for name in names(source_root, "src", "data", "schemas")]
     return set(files)
 
 
