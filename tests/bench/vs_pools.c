@@ -2,6 +2,7 @@
  * random allocations. Usage: vs_pools [DEVICE] [--dry]. With --dry no call reaches the driver, and the device has 139
  * GiB: what is left is the pool itself, and how much it takes for what is alive. */
 #include "measure.h"
+#include "pool_peers.h"
 #include "random_allocations.h"
 
 #include "core/device.h"
@@ -18,6 +19,9 @@
 #define REPETITIONS 9
 #define PAIRS 200000
 #define MOST_THREADS 8
+
+static const struct pool_peer *peers;
+static size_t peer_count;
 
 static int fail(const char *what) {
     fprintf(stderr, "vs_pools: %s: %s\n", what, strata_last_error()->message);
@@ -98,6 +102,13 @@ static double raw_ns(strata_device *device, size_t bytes, unsigned pairs, bool t
     return (measure_seconds() - begin) * 1e9 / pairs;
 }
 
+static double peer_ns(const struct pool_peer *peer, size_t bytes, unsigned pairs) {
+    double begin = measure_seconds();
+    for (unsigned i = 0; i < pairs; i++)
+        peer->give(peer->take(bytes), bytes);
+    return (measure_seconds() - begin) * 1e9 / pairs;
+}
+
 static void recent(strata_device *device, strata_pool *pool, bool dry) {
     static const uint64_t sizes[] = {4096, 65536, 4 * MIB};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
@@ -112,6 +123,13 @@ static void recent(strata_device *device, strata_pool *pool, bool dry) {
         if (!dry)
             printf(", clCreateBuffer %.0f ns (%.0fx), with its first use %.0f ns (%.0fx)", median(raw, REPETITIONS),
                    median(raw, REPETITIONS) / ours, median(touched, REPETITIONS), median(touched, REPETITIONS) / ours);
+        for (size_t p = 0; p < peer_count && !dry; p++) {
+            double theirs[REPETITIONS];
+            for (int i = 0; i < REPETITIONS; i++)
+                theirs[i] = peer_ns(&peers[p], (size_t)sizes[s], PAIRS / 10);
+            printf(", %s %.0f ns (%.1fx)", peers[p].name, median(theirs, REPETITIONS),
+                   median(theirs, REPETITIONS) / ours);
+        }
         printf("\n");
     }
 }
@@ -204,6 +222,46 @@ static double replay_raw(strata_device *device, const struct random_event *event
     return seconds;
 }
 
+static double replay_peer(const struct pool_peer *peer, const struct random_event *events, size_t count, void **live,
+                          uint64_t *sizes, size_t *failed) {
+    size_t alive = 0;
+    double begin = measure_seconds();
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].bytes) {
+            live[alive] = peer->take((size_t)events[i].bytes);
+            *failed += live[alive] == NULL;
+            sizes[alive++] = events[i].bytes;
+        } else {
+            size_t place = events[i].place;
+            if (live[place])
+                peer->give(live[place], (size_t)sizes[place]);
+            live[place] = live[--alive];
+            sizes[place] = sizes[alive];
+        }
+    }
+    double seconds = measure_seconds() - begin;
+    while (alive--)
+        if (live[alive])
+            peer->give(live[alive], (size_t)sizes[alive]);
+    return seconds;
+}
+
+/* The peers that keep what they took: the first of the runs warms them. */
+static void random_peers(const struct random_event *events, size_t count, size_t allocations, double warm) {
+    void **live = calloc(allocations + 1, sizeof *live);
+    uint64_t *sizes = calloc(allocations + 1, sizeof *sizes);
+    for (size_t p = 0; p < peer_count && live && sizes; p++) {
+        double seconds[3];
+        size_t failed = 0;
+        for (int i = 0; i < 4; i++)
+            seconds[i > 0 ? i - 1 : 0] = replay_peer(&peers[p], events, count, live, sizes, &failed);
+        printf("    %-16s %9.3f ms (%.2fx of warm strata), %zu failed\n", peers[p].name, median(seconds, 3) * 1e3,
+               median(seconds, 3) / warm, failed);
+    }
+    free(live);
+    free(sizes);
+}
+
 static void random_case(strata_device *device, size_t allocations, size_t most, bool dry) {
     struct random_event *events = NULL;
     uint64_t cap = 16000 * MIB;
@@ -231,6 +289,8 @@ static void random_case(strata_device *device, size_t allocations, size_t most, 
         printf(", driver %9.3f (%.1fx)", median(driver, 3) * 1e3, median(driver, 3) / median(seconds, 4));
     printf("; peak %8.1f MiB, reserved over it %.3f, %zu failed\n", (double)stats.peak_bytes / (double)MIB,
            (double)stats.peak_reserved_bytes / (double)stats.peak_bytes, failed);
+    if (!dry)
+        random_peers(events, count, allocations, warm);
     free(events);
     free(live);
     free(raw);
@@ -249,6 +309,7 @@ int main(int argc, char **argv) {
     if (strata_device_open(selector, NULL, &device) != STRATA_OK)
         return fail("device");
     const struct strata_backend *backend = device->backend;
+    peer_count = dry ? 0 : pool_peers_open(&peers);
     if (dry)
         make_dry(device);
     if (strata_pool_create(device, NULL, &pool) != STRATA_OK)

@@ -40,6 +40,12 @@ if [ -n "$packages" ]; then
         dpkg -x "$package" / || exit 1
     done
     ldconfig
+    # RMM as its package for Python has it, headers and library, where that was unpacked beside.
+    if [ -d "$packages/rmm" ]; then
+        CPATH=$(cd "$packages/rmm" && pwd)/include:$(cd "$packages/rmm" && pwd)/include/rapids
+        LIBRARY_PATH=$(cd "$packages/rmm" && pwd)/lib64
+        export CPATH LIBRARY_PATH LD_LIBRARY_PATH="$LIBRARY_PATH"
+    fi
 fi
 
 machine() {
@@ -78,6 +84,12 @@ if ninja -C "$build" tests/bench/vs_cuda >"$results/vs_cuda-build.txt" 2>&1; the
     lines=80 step vs_cuda "$build/tests/bench/vs_cuda" "$device"
 else
     tail -n 20 "$results/vs_cuda-build.txt"
+    failed=1
+fi
+if ninja -C "$build" tests/bench/vs_pools >"$results/vs_pools-build.txt" 2>&1; then
+    lines=80 step vs_pools "$build/tests/bench/vs_pools" "$device"
+else
+    tail -n 20 "$results/vs_pools-build.txt"
     failed=1
 fi
 if command -v clpeak >/dev/null; then
