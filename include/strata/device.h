@@ -143,6 +143,8 @@ struct strata_device_desc {
     const char *cache_directory;     /* NULL: STRATA_CACHE_DIR, else the user's cache folder */
     uint64_t memory_limit; /* DEVICE memory that strata takes in all, in bytes; 0: no limit but the device's */
     uint64_t pinned_limit; /* the same for PINNED memory; 0: a quarter of the machine's memory */
+    const char *trace;     /* a file for a trace of the device's memory (strata/trace.h); NULL: STRATA_TRACE, else none.
+                              One that cannot be written is a WARNING in the log */
 };
 #define STRATA_DEVICE_DESC(...)                                                                                        \
     (&(const struct strata_device_desc){.size = sizeof(struct strata_device_desc), __VA_ARGS__})

@@ -10,6 +10,7 @@
 #include "strata/program.h"
 #include "strata/queue.h"
 #include "strata/status.h"
+#include "strata/trace.h"
 #include "strata/transfer.h"
 #include "strata/version.h"
 

@@ -3,7 +3,7 @@
 #include "core/fork.h"
 #include "core/queue.h"
 #include "core/quirks.h"
-#include "memory/pool.h"
+#include "memory/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +57,7 @@ void strata_device_retain(strata_device *device) {
 
 static void free_host_parts(strata_device *device) {
     struct strata_allocator hooks = device->hooks;
+    strata_trace_forget(device);
     strata_info_release(&hooks, &device->info);
     strata_host_release(&hooks, device->cache_directory);
     strata_host_release(&hooks, device->name);
@@ -69,6 +70,8 @@ void strata_device_release(strata_device *device) {
     if (device->native)
         device->backend->device->close(device->native);
     strata_scopes_free(device);
+    pthread_cond_destroy(&device->trace_changed);
+    pthread_mutex_destroy(&device->trace_lock);
     pthread_mutex_destroy(&device->pools_lock);
     pthread_mutex_destroy(&device->primitives_lock);
     pthread_mutex_destroy(&device->lock);
@@ -125,6 +128,8 @@ enum strata_status strata_device_create(const struct strata_backend *backend, st
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->primitives_lock, NULL);
     pthread_mutex_init(&device->pools_lock, NULL);
+    pthread_mutex_init(&device->trace_lock, NULL);
+    pthread_cond_init(&device->trace_changed, NULL);
     enum strata_status status = strata_info_copy(&device->hooks, info, &device->info);
     if (status == STRATA_OK)
         status = copy_texts(device, desc);
@@ -135,6 +140,7 @@ enum strata_status strata_device_create(const struct strata_backend *backend, st
         strata_device_release(device);
         return status;
     }
+    strata_trace_begin(device, desc->trace);
     *result = device;
     return STRATA_OK;
 }
@@ -206,6 +212,7 @@ void strata_device_close(strata_device **place) {
     strata_retired_reap(device, true);
     strata_leak_report(device);
     strata_pools_close(device);
+    strata_trace_close(device);
     strata_queue *queue = device->queue;
     atomic_store(&device->closed, true);
     strata_queue_end(queue);

@@ -20,13 +20,16 @@ struct strata_count {
 #define STRATA_SHARDS 8
 struct strata_shard {
     struct strata_spin lock;
+    struct strata_trace *trace;         /* the device's, while it runs */
     struct strata_buffer *buffers;      /* alive */
     struct strata_count kind[4], total; /* by enum strata_kind, and of all kinds */
     char apart[128];                    /* the next one is in another cache line */
 };
 
-/* Lock order, outermost first: a reduction's or program's own lock, a pool's, queue, buffer, device, shard, worker, the
- * runtime's. No lock of this list is held while a callback or the log hook runs. */
+/* Lock order, outermost first: a reduction's or program's own lock, a pool's, queue, buffer, device, shard, a trace's
+ * ring, worker, the runtime's. trace_lock is taken under none of them, and only a trace's ring under it. The start of a
+ * trace alone takes the locks of several shards after the device's, as statistics do. No lock of this list is held
+ * while a callback or the log hook runs. */
 struct strata_device {
     atomic_uint references; /* the caller's, and one for each queue, buffer and program */
     atomic_bool closed;
@@ -64,6 +67,12 @@ struct strata_device {
 
     /* Positions known to be done, by queue slot. */
     _Atomic uint64_t completed[STRATA_QUEUE_SLOTS];
+
+    pthread_mutex_t trace_lock; /* for the next three; see memory/trace.h */
+    pthread_cond_t trace_changed;
+    struct strata_trace *trace; /* of strata_trace_start */
+    uint64_t trace_serial;      /* of the last one */
+    atomic_bool trace_due;      /* it has chunks to write */
 
     /* What the primitives keep per device (built programs, scratch): made by the first that needs it. */
     pthread_mutex_t primitives_lock;

@@ -1,6 +1,6 @@
 /* Buffers: creating each kind, describing it, giving it back; and slices. */
 #include "core/fork.h"
-#include "memory/pool.h"
+#include "memory/trace.h"
 #include "strata/transfer.h"
 
 #include <inttypes.h>
@@ -301,14 +301,23 @@ enum strata_status strata_buffer_create(strata_device *device, const struct stra
     enum strata_status status = strata_device_check(device);
     if (status == STRATA_OK)
         status = strata_desc_read(given, &desc, sizeof desc, "strata_buffer_desc");
-    if (status == STRATA_OK)
-        status = check_desc(device, &desc);
     if (status != STRATA_OK)
         return status;
+    status = check_desc(device, &desc);
+    if (status != STRATA_OK) {
+        strata_trace_fail(device, &desc, NULL, status);
+        return status;
+    }
+    if (atomic_load_explicit(&device->trace_due, memory_order_relaxed))
+        strata_trace_write(device);
     strata_pool *pool = strata_pool_for(device, &desc, &status);
     if (pool)
-        return strata_pool_take(pool, &desc, result);
-    return status == STRATA_OK ? create_own(device, &desc, result) : status;
+        status = strata_pool_take(pool, &desc, result);
+    else if (status == STRATA_OK)
+        status = create_own(device, &desc, result);
+    if (status != STRATA_OK)
+        strata_trace_fail(device, &desc, pool, status);
+    return status;
 }
 
 /* Ends the maps of a buffer that goes, so that the runtime is not left with them. */
@@ -365,6 +374,8 @@ void strata_buffer_destroy(strata_buffer **place) {
         free_host_parts(buffer);
         return;
     }
+    if (atomic_load_explicit(&buffer->device->trace_due, memory_order_relaxed))
+        strata_trace_write(buffer->device);
     if (buffer->maps)
         end_maps(buffer);
     if (buffer->pool) {

@@ -62,6 +62,7 @@ struct strata_buffer {
      * that use instead of being refused. */
     uint64_t inherited;
 
+    uint64_t trace_number;                 /* in a trace that runs */
     unsigned shard;                        /* of the device, that counts it; for what follows */
     struct strata_buffer *next, *previous; /* alive; of a pool's, when it is not: `next` in its list */
 };
@@ -121,7 +122,8 @@ void strata_retire(strata_device *device, const struct strata_owned *owned, uint
 /* Gives back what is no longer used; with `all`, waits for it. Under no lock. */
 void strata_retired_reap(strata_device *device, bool all);
 
-/* The shard that counts what this thread creates. */
+/* The number of this thread, from 1 on, and the shard that counts what it creates. */
+unsigned strata_thread_number(void);
 unsigned strata_shard_of_thread(void);
 
 /* Under the shard's lock. */

@@ -247,8 +247,7 @@ void strata_pools_close(strata_device *device) {
     }
 }
 
-/* Does something with each of the device's pools, under no lock. One that ends meanwhile is kept until then. */
-static void for_each(strata_device *device, void (*function)(strata_pool *pool, void *user), void *user) {
+void strata_pools_for_each(strata_device *device, void (*function)(strata_pool *pool, void *user), void *user) {
     strata_pool *pools[POOLS_AT_ONCE];
     size_t count = POOLS_AT_ONCE;
     for (size_t from = 0; count == POOLS_AT_ONCE; from += count) {
@@ -274,7 +273,7 @@ static void trim(strata_pool *pool, void *user) {
 }
 
 void strata_pools_trim(strata_device *device) {
-    for_each(device, trim, NULL);
+    strata_pools_for_each(device, trim, NULL);
 }
 
 static void settle(strata_pool *pool, void *user) {
@@ -284,7 +283,7 @@ static void settle(strata_pool *pool, void *user) {
 }
 
 void strata_pools_settle(strata_device *device) {
-    for_each(device, settle, NULL);
+    strata_pools_for_each(device, settle, NULL);
 }
 
 static void add_pending(strata_pool *pool, void *user) {
@@ -295,7 +294,7 @@ static void add_pending(strata_pool *pool, void *user) {
 
 uint64_t strata_pools_pending(strata_device *device) {
     uint64_t bytes = 0;
-    for_each(device, add_pending, &bytes);
+    strata_pools_for_each(device, add_pending, &bytes);
     return bytes;
 }
 
@@ -439,7 +438,7 @@ static strata_buffer *cut_or_grow(strata_pool *pool, struct strata_request *requ
     unsigned index = strata_shard_of_thread();
     struct strata_shard *shard = &pool->device->shards[index];
     strata_spin_lock(&shard->lock);
-    strata_pool_revive(pool, buffer, request, index);
+    strata_pool_revive(pool, buffer, request, index, false);
     strata_spin_unlock(&shard->lock);
     return buffer;
 }

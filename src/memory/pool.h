@@ -36,6 +36,7 @@ struct strata_block {
     uint64_t bytes, number;
     uint64_t fits_below; /* larger requests, and such, have failed since a piece was last given back */
     bool plain;          /* host memory that is not page-locked, in a pool for PINNED */
+    uint64_t traced;     /* the trace that knows of it */
     struct strata_block *next;
 };
 
@@ -60,7 +61,8 @@ struct strata_pool {
     uint64_t pending_bytes, reserved, peak_reserved, dedicated, empty_bytes;
     uint64_t blocks, dedicated_blocks, grown, trimmed, waited, failed, fell_back;
     enum strata_answer commit_effective;
-    struct strata_pool *next; /* of the device, under its lock */
+    uint64_t traced, trace_number; /* the trace that knows of it, under the trace's lock */
+    struct strata_pool *next;      /* of the device, under its lock */
 };
 
 /* A request, checked. */
@@ -79,6 +81,9 @@ void strata_pool_give(strata_buffer *buffer);
 
 /* The pool that serves a desc, made when first needed; NULL: none does, and *status tells whether that is a failure. */
 strata_pool *strata_pool_for(strata_device *device, const struct strata_buffer_desc *desc, enum strata_status *status);
+
+/* Does something with each of the device's pools, under no lock. One that ends meanwhile is kept until then. */
+void strata_pools_for_each(strata_device *device, void (*function)(strata_pool *pool, void *user), void *user);
 
 /* Gives everything unused back to the runtime, in all pools of the device. Waits for nothing. */
 void strata_pools_trim(strata_device *device);
@@ -101,8 +106,9 @@ void strata_pool_give_list(strata_pool *pool, strata_buffer *list);
 void strata_pool_flush(strata_pool *pool);
 /* Gives back what is pending and done; with `wait`, all that is pending is waited for. */
 void strata_pool_reap(strata_pool *pool, bool wait);
-/* Makes a piece the caller's buffer, under the lock of the shard that counts it. */
-void strata_pool_revive(strata_pool *pool, strata_buffer *buffer, struct strata_request *request, unsigned shard);
+/* Makes a piece the caller's buffer, under the lock of the shard that counts it; `kept` as it was, or newly cut. */
+void strata_pool_revive(strata_pool *pool, strata_buffer *buffer, struct strata_request *request, unsigned shard,
+                        bool kept);
 
 /* A piece given back to a pool that closes. */
 void strata_pool_give_last(strata_pool *pool, strata_buffer *buffer);

@@ -1,5 +1,5 @@
 /* A pool's blocks: taking them from the runtime, cutting pieces, and giving back what is unused. */
-#include "memory/pool.h"
+#include "memory/trace.h"
 
 #include <inttypes.h>
 
@@ -7,8 +7,8 @@
  * unused. */
 #define GROWTH_SHARE 16
 
-/* What a pool may have whatever its peak was, and as a share of the device's memory: below it, blocks are not given back
- * and taken again each time the sizes change. */
+/* What a pool may have whatever its peak was, and as a share of the device's memory: below it, blocks are not given
+ * back and taken again each time the sizes change. */
 #define SLACK_BYTES (UINT64_C(128) << 20)
 #define SLACK_SHARE 16
 
@@ -67,6 +67,7 @@ static void add(strata_pool *pool, struct strata_block *block) {
     pool->reserved += block->bytes;
     if (pool->peak_reserved < pool->reserved)
         pool->peak_reserved = pool->reserved;
+    strata_trace_grow(pool, block);
     if (!block->offsets) {
         pool->dedicated_blocks++;
         return;
@@ -80,6 +81,7 @@ static void add(strata_pool *pool, struct strata_block *block) {
 }
 
 static void release(strata_pool *pool, struct strata_block *block) {
+    strata_trace_trim(pool, block);
     pool->reserved -= block->bytes;
     pool->trimmed++;
     if (block->offsets)

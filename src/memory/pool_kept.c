@@ -1,6 +1,6 @@
 /* Pieces that are not alive and not back in their block: the magazines, and what work still uses. */
 #include "core/fence.h"
-#include "memory/pool.h"
+#include "memory/trace.h"
 
 #include <string.h>
 
@@ -33,8 +33,10 @@ static bool suits(const strata_pool *pool, const strata_buffer *kept, const stru
     return crossing || other == 0;
 }
 
-void strata_pool_revive(strata_pool *pool, strata_buffer *buffer, struct strata_request *request, unsigned shard) {
+void strata_pool_revive(strata_pool *pool, strata_buffer *buffer, struct strata_request *request, unsigned shard,
+                        bool kept) {
     struct strata_magazine *magazine = &pool->magazines[shard];
+    struct strata_trace *trace = pool->device->shards[shard].trace;
     const struct strata_buffer_desc *desc = request->desc;
     if (request->name) {
         buffer->name = request->name;
@@ -56,6 +58,9 @@ void strata_pool_revive(strata_pool *pool, strata_buffer *buffer, struct strata_
     strata_shard_enter(&pool->device->shards[shard], buffer);
     strata_count_in(&magazine->count, desc->bytes);
     magazine->given_bytes += buffer->given_bytes;
+    magazine->reused += kept;
+    if (trace)
+        strata_trace_create(trace, buffer, desc->queue, kept ? STRATA_TRACE_REUSED : 0);
 }
 
 /* Under the shard's lock. */
@@ -105,8 +110,7 @@ strata_buffer *strata_pool_take_kept(strata_pool *pool, struct strata_request *r
     strata_spin_lock(&shard->lock);
     strata_buffer *buffer = take_from_bin(pool, magazine, request, crossing);
     if (buffer) {
-        magazine->reused++;
-        strata_pool_revive(pool, buffer, request, index);
+        strata_pool_revive(pool, buffer, request, index, true);
     }
     strata_spin_unlock(&shard->lock);
     if (buffer)
@@ -117,8 +121,7 @@ strata_buffer *strata_pool_take_kept(strata_pool *pool, struct strata_request *r
     if (!buffer)
         return NULL;
     strata_spin_lock(&shard->lock);
-    magazine->reused++;
-    strata_pool_revive(pool, buffer, request, index);
+    strata_pool_revive(pool, buffer, request, index, true);
     strata_spin_unlock(&shard->lock);
     return buffer;
 }
@@ -219,9 +222,14 @@ void strata_pool_reap(strata_pool *pool, bool wait) {
     pool->pending = NULL;
     pool->pending_end = &pool->pending;
     pool->pending_bytes = 0;
-    pool->waited += wait && list;
+    bool waits = wait && list;
+    pool->waited += waits;
     pthread_mutex_unlock(&pool->lock);
+    if (waits)
+        strata_trace_wait(pool, false);
     look(pool->device, list, wait);
+    if (waits)
+        strata_trace_wait(pool, true);
     pthread_mutex_lock(&pool->lock);
     while (list) {
         strata_buffer *buffer = list;
@@ -271,6 +279,8 @@ void strata_pool_give(strata_buffer *buffer) {
     if (pending)
         fence(buffer, pending);
     strata_spin_lock(&shard->lock);
+    if (shard->trace)
+        strata_trace_destroy(shard->trace, buffer);
     strata_shard_leave(shard, buffer);
     strata_count_out(&magazine->count, buffer->info.bytes);
     magazine->given_bytes -= buffer->given_bytes;

@@ -1,7 +1,6 @@
 /* What strata holds on a device: counts by kind, and the list of what is alive. */
 #include "core/fork.h"
-#include "memory/buffer.h"
-#include "memory/pool.h"
+#include "memory/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,12 +23,16 @@ void strata_count_out(struct strata_count *count, uint64_t bytes) {
     count->live_buffers--;
 }
 
-unsigned strata_shard_of_thread(void) {
+unsigned strata_thread_number(void) {
     static atomic_uint threads;
     static _Thread_local unsigned number; /* 0: none yet */
     if (number == 0)
-        number = atomic_fetch_add(&threads, 1) % STRATA_SHARDS + 1;
-    return number - 1;
+        number = atomic_fetch_add(&threads, 1) + 1;
+    return number;
+}
+
+unsigned strata_shard_of_thread(void) {
+    return (strata_thread_number() - 1) % STRATA_SHARDS;
 }
 
 void strata_shard_enter(struct strata_shard *shard, strata_buffer *buffer) {
@@ -58,6 +61,8 @@ void strata_buffer_enlist(strata_buffer *buffer) {
     struct strata_shard *shard = &buffer->device->shards[buffer->shard];
     strata_spin_lock(&shard->lock);
     strata_shard_enter(shard, buffer);
+    if (shard->trace)
+        strata_trace_create(shard->trace, buffer, NULL, 0);
     strata_spin_unlock(&shard->lock);
 }
 
@@ -65,6 +70,8 @@ void strata_buffer_delist(strata_buffer *buffer) {
     struct strata_shard *shard = &buffer->device->shards[buffer->shard];
     strata_spin_lock(&shard->lock);
     strata_shard_leave(shard, buffer);
+    if (shard->trace)
+        strata_trace_destroy(shard->trace, buffer);
     strata_spin_unlock(&shard->lock);
 }
 
