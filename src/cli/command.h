@@ -25,5 +25,6 @@ int strata_command_info(int argc, char **argv);
 int strata_command_bench(int argc, char **argv);
 int strata_command_reduce(int argc, char **argv);
 int strata_command_report(int argc, char **argv);
+int strata_command_replay(int argc, char **argv);
 
 #endif

@@ -21,14 +21,15 @@ static const struct command commands[] = {
     {"bench", strata_command_bench, "measure every kind of memory and compare them"},
     {"reduce", strata_command_reduce, "reduce a file of numbers to one value"},
     {"report", strata_command_report, "make an HTML page of what bench has stored"},
+    {"replay", strata_command_replay, "run what an application allocated again"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static const char notes[] =
     "\"strata help COMMAND\" explains a command.\n"
     "\n"
-    "The environment: STRATA_DEVICE chooses the device where --device does not, and STRATA_CACHE_DIR is where built "
-    "kernels are kept.\n"
+    "The environment: STRATA_DEVICE chooses the device where --device does not, STRATA_CACHE_DIR is where built "
+    "kernels are kept, and STRATA_TRACE is a file for a trace of what is allocated.\n"
     "\n"
     "Exit codes: 0 done; 1 a check or a comparison failed; 2 the command line is wrong; 3 no device; 4 a device or a "
     "build failed; 5 a file could not be read or written; 128 plus the signal's number when interrupted.";

@@ -1,6 +1,8 @@
 // CUDA's stream-ordered allocator and RMM's pool and arena, on the default stream of the first GPU.
 #include "pool_peers.h"
 
+#include <cstddef>
+
 #ifdef STRATA_BENCH_CUDA
 #include <cuda_runtime_api.h>
 #endif

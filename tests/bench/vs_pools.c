@@ -1,6 +1,7 @@
 /* strata's pools beside the raw driver: the cost of a create and destroy, alone and from several threads, and RMM's
- * random allocations. Usage: vs_pools [DEVICE] [--dry]. With --dry no call reaches the driver, and the device has 139
- * GiB: what is left is the pool itself, and how much it takes for what is alive. */
+ * random allocations. Usage: vs_pools [DEVICE] [--dry] [--once N MIB]. With --dry no call reaches the driver, and the
+ * device has 139 GiB: what is left is the pool itself, and how much it takes for what is alive. With --once there is
+ * one run of N random allocations of up to MIB alone, for STRATA_TRACE and strata replay. */
 #include "measure.h"
 #include "pool_peers.h"
 #include "random_allocations.h"
@@ -296,14 +297,38 @@ static void random_case(strata_device *device, size_t allocations, size_t most, 
     free(raw);
 }
 
+/* One run of a list, by a pool of its own. */
+static void once(strata_device *device, size_t allocations, size_t most) {
+    struct random_event *events = NULL;
+    struct strata_pool_stats stats = {.size = sizeof stats};
+    size_t count = random_allocations(allocations, most, 16000 * MIB, &events), failed = 0;
+    strata_buffer **live = calloc(allocations + 1, sizeof *live);
+    strata_pool *pool = NULL;
+    if (!count || !live || strata_pool_create(device, NULL, &pool) != STRATA_OK)
+        exit(fail("once"));
+    double seconds = replay(device, events, count, pool, live, &failed);
+    strata_pool_get_stats(pool, &stats);
+    strata_pool_destroy(&pool);
+    printf("%zu up to %zu MiB: %.3f ms; peak %llu, reserved %llu, %.3f of it, %zu failed\n", allocations, most,
+           seconds * 1e3, (unsigned long long)stats.peak_bytes, (unsigned long long)stats.peak_reserved_bytes,
+           (double)stats.peak_reserved_bytes / (double)stats.peak_bytes, failed);
+    free(events);
+    free(live);
+}
+
 int main(int argc, char **argv) {
     const char *selector = NULL;
     bool dry = false;
+    size_t allocations = 0, most = 0;
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--dry") == 0)
+        if (strcmp(argv[i], "--dry") == 0) {
             dry = true;
-        else
+        } else if (strcmp(argv[i], "--once") == 0 && i + 2 < argc) {
+            allocations = strtoul(argv[++i], NULL, 10);
+            most = strtoul(argv[++i], NULL, 10);
+        } else {
             selector = argv[i];
+        }
     strata_device *device = NULL;
     strata_pool *pool = NULL;
     if (strata_device_open(selector, NULL, &device) != STRATA_OK)
@@ -312,6 +337,12 @@ int main(int argc, char **argv) {
     peer_count = dry ? 0 : pool_peers_open(&peers);
     if (dry)
         make_dry(device);
+    if (allocations) {
+        once(device, allocations, most);
+        device->backend = backend;
+        strata_device_close(&device);
+        return 0;
+    }
     if (strata_pool_create(device, NULL, &pool) != STRATA_OK)
         return fail("pool");
     printf("%s, %s%s\n", strata_device_get_info(device)->name, strata_device_get_info(device)->driver_version,
