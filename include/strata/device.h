@@ -145,6 +145,7 @@ struct strata_device_desc {
     uint64_t pinned_limit; /* the same for PINNED memory; 0: a quarter of the machine's memory */
     const char *trace;     /* a file for a trace of the device's memory (strata/trace.h); NULL: STRATA_TRACE, else none.
                               One that cannot be written is a WARNING in the log */
+    const char *fault; /* calls that are to fail, see strata/fault.h; NULL: the environment's STRATA_FAULT, or none */
 };
 #define STRATA_DEVICE_DESC(...)                                                                                        \
     (&(const struct strata_device_desc){.size = sizeof(struct strata_device_desc), __VA_ARGS__})

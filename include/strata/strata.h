@@ -3,6 +3,7 @@
 #define STRATA_STRATA_H
 
 #include "strata/device.h"
+#include "strata/fault.h"
 #include "strata/memory.h"
 #include "strata/offsets.h"
 #include "strata/pool.h"

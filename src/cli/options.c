@@ -100,33 +100,6 @@ static enum strata_status fail_unknown(const struct parser *parser, const char *
     return fail_with(&text);
 }
 
-static bool parse_size(const char *value, uint64_t *bytes) {
-    static const struct {
-        const char *suffix;
-        uint64_t factor;
-    } units[] = {
-        {"", 1},           {"B", 1},           {"K", 1u << 10},   {"KiB", 1u << 10},   {"kB", 1000},
-        {"KB", 1000},      {"M", 1u << 20},    {"MiB", 1u << 20}, {"MB", 1000000},     {"G", 1u << 30},
-        {"GiB", 1u << 30}, {"GB", 1000000000}, {"T", 1ull << 40}, {"TiB", 1ull << 40}, {"TB", 1000000000000ull},
-    };
-    char digits[32];
-    /* Zeros in front mean nothing, however many there are. */
-    while (value[0] == '0' && value[1] >= '0' && value[1] <= '9')
-        value++;
-    size_t length = strspn(value, "0123456789");
-    if (length == 0 || length >= sizeof digits)
-        return false;
-    memcpy(digits, value, length);
-    digits[length] = '\0';
-    uint64_t number = 0;
-    if (!strata_parse_u64(digits, &number))
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(value + length, units[i].suffix) == 0)
-            return strata_multiply(number, units[i].factor, bytes);
-    return false;
-}
-
 static enum strata_status parse_choice(const struct strata_option *row, const char *value) {
     const char *names[STRATA_OPTIONS_MAX];
     struct strata_text text = {0};
@@ -156,7 +129,7 @@ static enum strata_status store(const struct strata_option *row, const char *val
         return strata_fail(STRATA_INVALID_ARGUMENT, "--%s '%.100s' is not a number from 0 to 18446744073709551615",
                            row->name, value);
     case STRATA_OPTION_SIZE:
-        if (parse_size(value, row->target))
+        if (strata_parse_size(value, row->target))
             return STRATA_OK;
         return strata_fail(STRATA_INVALID_ARGUMENT, "--%s '%.100s' is not a size such as 4096, 64MiB or 2GB", row->name,
                            value);

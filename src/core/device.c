@@ -1,5 +1,6 @@
 /* The device object: opening, closing, and what it lends to the other rooms. */
 #include "core/device.h"
+#include "backend/fault/fault.h"
 #include "core/fork.h"
 #include "core/queue.h"
 #include "core/quirks.h"
@@ -145,22 +146,42 @@ enum strata_status strata_device_create(const struct strata_backend *backend, st
     return STRATA_OK;
 }
 
+/* Opens a candidate, behind a fault plan if there is one. */
+static enum strata_status open_candidate(const struct strata_candidate *candidate, struct strata_device_desc *desc,
+                                         strata_device **result) {
+    const struct strata_backend *backend = candidate->backend;
+    struct strata_device_info info = candidate->info;
+    struct strata_native_device *native = NULL;
+    struct strata_fault *fault = NULL;
+    enum strata_status status = strata_fault_begin(desc, &fault);
+    if (status != STRATA_OK)
+        return status;
+    if (!fault) {
+        status = backend->device->open(candidate, desc->allocator, &native);
+    } else {
+        status = strata_fault_open(fault, candidate, desc, &native);
+        backend = strata_fault_backend(fault);
+        info.max_buffer_bytes = strata_fault_largest(fault, info.max_buffer_bytes);
+    }
+    if (status != STRATA_OK) {
+        strata_fault_drop(fault);
+        return status;
+    }
+    status = strata_device_create(backend, native, &info, desc, NULL, result);
+    if (status != STRATA_OK)
+        backend->device->close(native);
+    return status;
+}
+
 /* Opens the candidate that the selector names. */
-static enum strata_status open_selected(const char *selector, const struct strata_device_desc *desc,
-                                        strata_device **result) {
+static enum strata_status open_selected(const char *selector, struct strata_device_desc *desc, strata_device **result) {
     struct strata_candidate *list = NULL;
     size_t count = 0, index = 0;
     enum strata_status status = strata_candidates_find(&list, &count);
     if (status == STRATA_OK)
         status = strata_candidates_select(list, count, selector, &index);
-    struct strata_native_device *native = NULL;
     if (status == STRATA_OK)
-        status = list[index].backend->device->open(&list[index], desc->allocator, &native);
-    if (status == STRATA_OK) {
-        status = strata_device_create(list[index].backend, native, &list[index].info, desc, NULL, result);
-        if (status != STRATA_OK)
-            list[index].backend->device->close(native);
-    }
+        status = open_candidate(&list[index], desc, result);
     strata_candidates_release(list, count);
     return status;
 }

@@ -135,6 +135,33 @@ bool strata_parse_u64(const char *string, uint64_t *value) {
     return true;
 }
 
+bool strata_parse_size(const char *value, uint64_t *bytes) {
+    static const struct {
+        const char *suffix;
+        uint64_t factor;
+    } units[] = {
+        {"", 1},           {"B", 1},           {"K", 1u << 10},   {"KiB", 1u << 10},   {"kB", 1000},
+        {"KB", 1000},      {"M", 1u << 20},    {"MiB", 1u << 20}, {"MB", 1000000},     {"G", 1u << 30},
+        {"GiB", 1u << 30}, {"GB", 1000000000}, {"T", 1ull << 40}, {"TiB", 1ull << 40}, {"TB", 1000000000000ull},
+    };
+    char digits[32];
+    /* Zeros in front mean nothing, however many there are. */
+    while (value[0] == '0' && value[1] >= '0' && value[1] <= '9')
+        value++;
+    size_t length = strspn(value, "0123456789");
+    if (length == 0 || length >= sizeof digits)
+        return false;
+    memcpy(digits, value, length);
+    digits[length] = '\0';
+    uint64_t number = 0;
+    if (!strata_parse_u64(digits, &number))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(value + length, units[i].suffix) == 0)
+            return strata_multiply(number, units[i].factor, bytes);
+    return false;
+}
+
 char *strata_format_bytes(uint64_t bytes, char *buffer, size_t size) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     unsigned unit = 0;

@@ -45,6 +45,10 @@ static inline bool strata_add(uint64_t a, uint64_t b, uint64_t *result) {
 /* Decimal digits only, the whole string, no sign; false when it is anything else or does not fit. */
 bool strata_parse_u64(const char *string, uint64_t *value);
 
+/* A size in bytes as people write it: digits, and then nothing, B, K, KiB, kB, KB, M, MiB, MB, G, GiB, GB, T, TiB or
+ * TB. The bare letter counts by 1024. */
+bool strata_parse_size(const char *string, uint64_t *bytes);
+
 /* "1.5 GiB", "512 B": for sentences; writes at most `size` bytes with the terminator and returns `buffer`. */
 char *strata_format_bytes(uint64_t bytes, char *buffer, size_t size);
 

@@ -1,4 +1,5 @@
-/* strata over the caller's OpenCL objects, and strata's own as native handles. */
+/* strata over the caller's OpenCL objects, and strata's own as native handles; both may be behind the fault backend. */
+#include "backend/fault/fault.h"
 #include "backend/opencl/native.h"
 #include "core/fork.h"
 #include "core/queue.h"
@@ -38,44 +39,72 @@ static bool has_profiling(const struct strata_cl_device *device, cl_command_queu
 }
 
 /* Retains the caller's queue in a native one. */
-static enum strata_status take_queue(struct strata_cl_device *device, cl_command_queue id,
-                                     struct strata_cl_queue **queue) {
+static enum strata_status take_queue(struct strata_cl_device *device, struct strata_fault *fault, cl_command_queue id,
+                                     struct strata_native_queue **result) {
+    struct strata_cl_queue *queue = NULL;
     cl_int code = device->cl->RetainCommandQueue(id);
     if (code != CL_SUCCESS)
         return strata_cl_fail(device, code, "use the cl_command_queue");
-    enum strata_status status = strata_cl_queue_create(device, id, queue);
-    if (status != STRATA_OK)
+    enum strata_status status = strata_cl_queue_create(device, id, &queue);
+    if (status != STRATA_OK) {
         device->cl->ReleaseCommandQueue(id);
+        return status;
+    }
+    *result = strata_fault_cover_queue(fault, (struct strata_native_queue *)queue);
+    if (*result)
+        return STRATA_OK;
+    strata_cl_queue_table.destroy((struct strata_native_queue *)queue);
+    return strata_fail_host_memory(sizeof *queue, "a queue");
+}
+
+/* Takes the caller's queue, if there is one, and makes the device with it. Takes `native` over. */
+static enum strata_status make_device(const struct strata_backend *backend, struct strata_native_device *native,
+                                      struct strata_cl_device *device, cl_command_queue id,
+                                      const struct strata_device_info *info, const struct strata_device_desc *desc,
+                                      strata_device **opened) {
+    struct strata_device_desc changed = *desc;
+    struct strata_native_queue *queue = NULL;
+    enum strata_status status = STRATA_OK;
+    if (id) {
+        status = take_queue(device, strata_fault_of(backend, native), id, &queue);
+        changed.profiling = has_profiling(device, id);
+    }
+    if (status == STRATA_OK)
+        status = strata_device_create(backend, native, info, &changed, queue, opened);
+    if (status != STRATA_OK) {
+        if (queue)
+            backend->queue->destroy(queue);
+        backend->device->close(native);
+    }
     return status;
 }
 
-/* The device over a context that was retained for it. */
-static enum strata_status open_described(cl_context context, cl_device_id id, cl_command_queue queue_id,
-                                         const struct strata_device_info *info, const struct strata_device_desc *desc,
+/* The device over the caller's context. */
+static enum strata_status open_described(cl_context context, cl_device_id id, cl_command_queue queue,
+                                         const struct strata_device_info *given, struct strata_device_desc *desc,
                                          strata_device **opened) {
-    const struct strata_cl_calls *cl = strata_cl_calls_for(info->serialised);
+    const struct strata_cl_calls *cl = strata_cl_calls_for(given->serialised);
+    const struct strata_backend *backend = &strata_backend_opencl;
+    struct strata_device_info info = *given;
     struct strata_cl_device *device = NULL;
-    struct strata_cl_queue *queue = NULL;
+    struct strata_fault *fault = NULL;
+    enum strata_status status = strata_fault_begin(desc, &fault);
+    if (status != STRATA_OK)
+        return status;
     cl->RetainContext(context);
-    enum strata_status status = strata_cl_device_create(context, id, info, desc->allocator, &device);
+    status = strata_cl_device_create(context, id, &info, desc->allocator, &device);
     if (status != STRATA_OK) {
         cl->ReleaseContext(context);
+        strata_fault_drop(fault);
         return status;
     }
-    struct strata_device_desc changed = *desc;
-    if (queue_id) {
-        status = take_queue(device, queue_id, &queue);
-        changed.profiling = has_profiling(device, queue_id);
+    struct strata_native_device *native = (struct strata_native_device *)device;
+    if (fault) {
+        native = strata_fault_cover(fault, backend, native);
+        backend = strata_fault_backend(fault);
+        info.max_buffer_bytes = strata_fault_largest(fault, info.max_buffer_bytes);
     }
-    if (status == STRATA_OK)
-        status = strata_device_create(&strata_backend_opencl, (struct strata_native_device *)device, info, &changed,
-                                      (struct strata_native_queue *)queue, opened);
-    if (status != STRATA_OK) {
-        if (queue)
-            strata_cl_queue_table.destroy((struct strata_native_queue *)queue);
-        strata_cl_device_table.close((struct strata_native_device *)device);
-    }
-    return status;
+    return make_device(backend, native, device, queue, &info, desc, opened);
 }
 
 enum strata_status strata_opencl_device_open(cl_context context, cl_device_id id, cl_command_queue queue,
@@ -108,8 +137,18 @@ enum strata_status strata_opencl_device_open(cl_context context, cl_device_id id
     return status;
 }
 
+/* The decorator that a device is behind, or NULL. */
+static struct strata_fault *fault_of(const strata_device *device) {
+    return strata_fault_of(device->backend, device->native);
+}
+
 static struct strata_cl_device *cl_device_of(const strata_device *device) {
-    return device && device->backend == &strata_backend_opencl ? (struct strata_cl_device *)device->native : NULL;
+    if (!device)
+        return NULL;
+    const struct strata_fault *fault = fault_of(device);
+    const struct strata_backend *backend = fault ? strata_fault_inner_backend(fault) : device->backend;
+    struct strata_native_device *native = fault ? strata_fault_inner_device(fault) : device->native;
+    return backend == &strata_backend_opencl ? (struct strata_cl_device *)native : NULL;
 }
 
 static enum strata_status check_opencl(const strata_device *device) {
@@ -130,16 +169,15 @@ enum strata_status strata_opencl_queue_wrap(strata_device *device, cl_command_qu
     if (status != STRATA_OK)
         return status;
     struct strata_cl_device *cl_device = cl_device_of(device);
-    struct strata_cl_queue *queue = NULL;
+    struct strata_native_queue *queue = NULL;
     status = queue_fits(native, cl_device->context, cl_device->id);
     if (status == STRATA_OK)
-        status = take_queue(cl_device, native, &queue);
+        status = take_queue(cl_device, fault_of(device), native, &queue);
     if (status != STRATA_OK)
         return status;
-    status = strata_queue_wrap(device, (struct strata_native_queue *)queue, "wrapped", has_profiling(cl_device, native),
-                               result);
+    status = strata_queue_wrap(device, queue, "wrapped", has_profiling(cl_device, native), result);
     if (status != STRATA_OK)
-        strata_cl_queue_table.destroy((struct strata_native_queue *)queue);
+        device->backend->queue->destroy(queue);
     return status;
 }
 
@@ -194,10 +232,15 @@ static enum strata_status adopt_mem(strata_device *device, cl_mem mem, const str
                                                 : facts->flags & CL_MEM_WRITE_ONLY ? STRATA_WRITE_ONLY
                                                                                    : STRATA_READ_WRITE};
     struct strata_native_buffer_facts native_facts = {.alignment = cl_device->info.base_alignment};
-    enum strata_status status =
-        strata_buffer_adopt(device, &desc, (struct strata_native_buffer *)buffer, &native_facts, result);
-    if (status != STRATA_OK) {
+    struct strata_native_buffer *covered =
+        strata_fault_cover_buffer(fault_of(device), (struct strata_native_buffer *)buffer, facts->bytes);
+    if (!covered) {
         strata_cl_buffer_table.destroy((struct strata_native_buffer *)buffer);
+        return STRATA_OUT_OF_MEMORY;
+    }
+    enum strata_status status = strata_buffer_adopt(device, &desc, covered, &native_facts, result);
+    if (status != STRATA_OK) {
+        device->backend->buffer->destroy(covered);
         return status;
     }
     (*result)->root = facts->parent ? (const void *)facts->parent : (const void *)mem;
@@ -235,18 +278,22 @@ cl_command_queue strata_opencl_queue(strata_queue *queue) {
     if (!queue || !cl_device_of(queue->device) || strata_fork_happened())
         return NULL;
     strata_queue_drain(queue);
-    return queue->native ? ((struct strata_cl_queue *)queue->native)->id : NULL;
+    if (!queue->native)
+        return NULL;
+    return ((struct strata_cl_queue *)strata_fault_inner_queue(fault_of(queue->device), queue->native))->id;
 }
 
 cl_mem strata_opencl_mem(strata_buffer *buffer) {
     if (!buffer || !buffer->native || !cl_device_of(buffer->device))
         return NULL;
-    struct strata_cl_buffer *native = (struct strata_cl_buffer *)buffer->native;
+    struct strata_cl_buffer *native =
+        (struct strata_cl_buffer *)strata_fault_inner_buffer(fault_of(buffer->device), buffer->native);
     return strata_cl_ready(native) == STRATA_OK ? native->id : NULL;
 }
 
 cl_program strata_opencl_program(strata_program *program) {
     if (!program || !program->native || !cl_device_of(program->device))
         return NULL;
-    return ((struct strata_cl_program *)program->native)->id;
+    struct strata_native_program *native = strata_fault_inner_program(fault_of(program->device), program->native);
+    return ((struct strata_cl_program *)native)->id;
 }
