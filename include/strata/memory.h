@@ -52,7 +52,8 @@ struct strata_buffer_desc {
 #define STRATA_BUFFER(...) (&(const struct strata_buffer_desc){.size = sizeof(struct strata_buffer_desc), __VA_ARGS__})
 STRATA_API void strata_buffer_desc_init(struct strata_buffer_desc *desc);
 
-/* Creates a buffer; *buffer is the caller's. What strata allocates is aligned for the device and to 256 bytes at least.
+/* Creates a buffer; *buffer is the caller's. What strata allocates is aligned for the device, and where
+ * the host has a pointer to it, to 256 bytes at least.
  *
  * Contents are undefined (WRAPPED: the caller's). Blocks for as long as the runtime takes; WRAPPED copies the memory to
  * devices that keep their own. Errors: INVALID_ARGUMENT (a WRAPPED pointer that is NULL or overlaps

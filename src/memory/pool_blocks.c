@@ -15,6 +15,10 @@
 /* A hole that is larger than asked for by no more than this share is as good as the best. */
 #define GOOD_FIT 16
 
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
 /* The pool's own way of describing memory to the backend. */
 static struct strata_native_buffer_desc describe(const strata_pool *pool, uint64_t bytes, enum strata_access access) {
     return (struct strata_native_buffer_desc){
@@ -122,7 +126,7 @@ static enum strata_status make_shell(strata_pool *pool, struct strata_block *blo
         .kind = pool->desc.kind,
         .access = access,
         .host_pointer = facts->host_pointer ? (char *)facts->host_pointer + range->offset : NULL,
-        .alignment = block->offsets ? pool->granularity : facts->alignment,
+        .alignment = range->offset ? smaller(facts->alignment, range->offset & (~range->offset + 1)) : facts->alignment,
         .mode = pool->desc.mode,
         .same_pointer = facts->same_pointer,
         .zero_copy = facts->zero_copy,
