@@ -100,7 +100,10 @@ STRATA_API enum strata_status strata_pool_validate(strata_pool *pool);
 
 /* Writes what a device's memory is used for as JSON (schemas/strata-memory.schema.json of the installation): kinds,
  * pools, blocks, pieces and holes in the order of their offsets, buffers by name. `strata report` draws it. `write`
- * answers false to stop; then IO. */
+ * gets pieces of text, one after the other, under no lock, and answers false to stop. Each pool is as it was at one
+ * moment; with other threads at work the pools are of different moments, and a buffer that is just being moved may be
+ * missing. Names are cut to 63 bytes. Errors: IO when `write` stopped, OUT_OF_MEMORY (host memory for the largest
+ * pool's ranges), FORKED. Any thread. */
 STRATA_API enum strata_status strata_device_dump(strata_device *device, strata_write_function write, void *user);
 
 /* Scratch memory that is taken by advancing a mark, and given back all at once. An arena belongs to a queue: its memory

@@ -63,6 +63,7 @@ struct strata_buffer {
     uint64_t inherited;
 
     uint64_t trace_number;                 /* in a trace that runs */
+    bool alive;                            /* listed in the shard */
     unsigned shard;                        /* of the device, that counts it; for what follows */
     struct strata_buffer *next, *previous; /* alive; of a pool's, when it is not: `next` in its list */
 };

@@ -1,15 +1,9 @@
 /* What an offset allocator tells of itself: its ranges one by one, figures, a check of everything, and a dump. */
+#include "core/writer.h"
 #include "memory/offsets.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-/* A dump is handed on in pieces of about this size, from the stack: it needs no host memory. */
-#define DUMP_BYTES 4096
-
-/* One range of a dump is shorter: four numbers of 20 digits, a pointer, and the names. */
-#define DUMP_LINE_BYTES 256
 
 /* ---- The walk and the figures ---- */
 
@@ -210,43 +204,24 @@ enum strata_status strata_offsets_validate(const strata_offsets *offsets) {
 
 /* ---- The dump ---- */
 
-struct writer {
-    strata_write_function write;
-    void *user;
-    size_t length;
-    bool failed;
+struct dump {
+    struct strata_writer writer;
     bool later; /* a range has been written: a comma comes before the next */
-    char text[DUMP_BYTES];
 };
-
-static void flush(struct writer *writer) {
-    if (writer->length != 0 && !writer->failed)
-        writer->failed = !writer->write(writer->text, writer->length, writer->user);
-    writer->length = 0;
-}
-
-/* Of at most DUMP_LINE_BYTES. Only integers, so that the locale has no say. */
-STRATA_PRINTF(2, 3) static void print(struct writer *writer, const char *format, ...) {
-    va_list arguments;
-    if (writer->length + DUMP_LINE_BYTES > sizeof writer->text)
-        flush(writer);
-    va_start(arguments, format);
-    int length = vsnprintf(writer->text + writer->length, DUMP_LINE_BYTES, format, arguments);
-    va_end(arguments);
-    writer->length += length > 0 ? (size_t)length : 0;
-}
 
 /* Numbers of pieces and pointers are text in JSON: many readers keep only 53 bits of a number. */
 static bool print_span(const struct strata_offsets_span *span, void *user) {
-    struct writer *writer = user;
-    print(writer, "%s\n    {\"offset\": %" PRIu64 ", \"bytes\": %" PRIu64, writer->later ? "," : "", span->offset,
-          span->bytes);
-    writer->later = true;
+    struct dump *dump = user;
+    struct strata_writer *writer = &dump->writer;
+    strata_writer_print(writer, "%s\n    {\"offset\": %" PRIu64 ", \"bytes\": %" PRIu64, dump->later ? "," : "",
+                        span->offset, span->bytes);
+    dump->later = true;
     if (span->piece != 0)
-        print(writer, ", \"piece\": \"0x%" PRIx64 "\", \"requested\": %" PRIu64, span->piece, span->requested);
+        strata_writer_print(writer, ", \"piece\": \"0x%" PRIx64 "\", \"requested\": %" PRIu64, span->piece,
+                            span->requested);
     if (span->user)
-        print(writer, ", \"user\": \"0x%" PRIxPTR "\"", (uintptr_t)span->user);
-    print(writer, "}");
+        strata_writer_print(writer, ", \"user\": \"0x%" PRIxPTR "\"", (uintptr_t)span->user);
+    strata_writer_print(writer, "}");
     return !writer->failed;
 }
 
@@ -254,23 +229,25 @@ enum strata_status strata_offsets_dump(const strata_offsets *offsets, strata_wri
     if (!offsets || !write)
         return strata_fail(STRATA_INVALID_ARGUMENT, "strata_offsets_dump got no %s.",
                            offsets ? "function that writes" : "allocator");
-    struct writer writer = {.write = write, .user = user};
+    struct dump dump = {.writer = {.write = write, .user = user}};
+    struct strata_writer *writer = &dump.writer;
     struct strata_offsets_stats stats;
     collect(offsets, &stats);
     unsigned millionths = (unsigned)(stats.fragmentation * 1e6 + 0.5);
-    print(&writer, "{\n  \"bytes\": %" PRIu64 ",\n  \"granularity\": %" PRIu64 ",\n", stats.bytes,
-          UINT64_C(1) << offsets->shift);
-    print(&writer,
-          "  \"live_bytes\": %" PRIu64 ",\n  \"requested_bytes\": %" PRIu64 ",\n  \"free_bytes\": %" PRIu64 ",\n",
-          stats.live_bytes, stats.requested_bytes, stats.free_bytes);
-    print(&writer, "  \"live_pieces\": %" PRIu64 ",\n  \"holes\": %" PRIu64 ",\n  \"largest_free\": %" PRIu64 ",\n",
-          stats.live_pieces, stats.holes, stats.largest_free);
-    print(&writer, "  \"metadata_bytes\": %" PRIu64 ",\n  \"fragmentation\": %u.%06u,\n  \"ranges\": [",
-          stats.metadata_bytes, millionths / 1000000, millionths % 1000000);
-    strata_offsets_walk(offsets, print_span, &writer);
-    print(&writer, "%s]\n}\n", writer.later ? "\n  " : "");
-    flush(&writer);
-    if (writer.failed)
+    strata_writer_print(writer, "{\n  \"bytes\": %" PRIu64 ",\n  \"granularity\": %" PRIu64 ",\n", stats.bytes,
+                        UINT64_C(1) << offsets->shift);
+    strata_writer_print(
+        writer, "  \"live_bytes\": %" PRIu64 ",\n  \"requested_bytes\": %" PRIu64 ",\n  \"free_bytes\": %" PRIu64 ",\n",
+        stats.live_bytes, stats.requested_bytes, stats.free_bytes);
+    strata_writer_print(
+        writer, "  \"live_pieces\": %" PRIu64 ",\n  \"holes\": %" PRIu64 ",\n  \"largest_free\": %" PRIu64 ",\n",
+        stats.live_pieces, stats.holes, stats.largest_free);
+    strata_writer_print(writer, "  \"metadata_bytes\": %" PRIu64 ",\n  \"fragmentation\": %u.%06u,\n  \"ranges\": [",
+                        stats.metadata_bytes, millionths / 1000000, millionths % 1000000);
+    strata_offsets_walk(offsets, print_span, &dump);
+    strata_writer_print(writer, "%s]\n}\n", dump.later ? "\n  " : "");
+    strata_writer_flush(writer);
+    if (writer->failed)
         return strata_fail(STRATA_IO, "The dump of an offset allocator was stopped by the function that writes it.");
     return STRATA_OK;
 }

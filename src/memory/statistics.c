@@ -36,6 +36,7 @@ unsigned strata_shard_of_thread(void) {
 }
 
 void strata_shard_enter(struct strata_shard *shard, strata_buffer *buffer) {
+    buffer->alive = true;
     buffer->previous = NULL;
     buffer->next = shard->buffers;
     if (shard->buffers)
@@ -46,6 +47,7 @@ void strata_shard_enter(struct strata_shard *shard, strata_buffer *buffer) {
 }
 
 void strata_shard_leave(struct strata_shard *shard, strata_buffer *buffer) {
+    buffer->alive = false;
     if (buffer->previous)
         buffer->previous->next = buffer->next;
     else

@@ -13,7 +13,7 @@ COMPLETIONS = [
     "share/zsh/site-functions/_strata",
 ]
 SCHEMAS = "share/strata/schemas/"
-LIBRARY_SCHEMAS = ["strata-offsets.schema.json"]
+LIBRARY_SCHEMAS = ["strata-memory.schema.json", "strata-offsets.schema.json"]
 
 
 def names(*folder):
