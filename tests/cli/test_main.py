@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import command
 from command import DONE, FILE, USAGE, strata
 
-COMMANDS = ["info", "bench", "reduce"]
+COMMANDS = ["info", "bench", "reduce", "replay"]
 
 
 class Help(command.Case):

@@ -27,10 +27,21 @@ reduce  --json       -   none
 reduce  --help       -h  none
 report  --html       -   file
 report  --help       -h  none
+replay  --device     -d  gpu,cpu,accelerator
+replay  --with       -w  pool,dedicated,driver,all
+replay  --repeat     -n  any
+replay  --limit      -l  any
+replay  --block      -   any
+replay  --max-block  -   any
+replay  --dedicated-from - any
+replay  --lazy       -   none
+replay  --chrome     -c  file
+replay  --json       -   none
+replay  --help       -h  none
 END
 }
 
-_strata_commands="info bench reduce report help"
+_strata_commands="info bench reduce report replay help"
 
 # Puts the words that begin as the current one into COMPREPLY.
 _strata_offer() { # CURRENT WORD...
@@ -78,7 +89,7 @@ _strata() {
         _strata_offer "$current" "${options[@]}"
     elif [[ $command == - || $command == help ]]; then
         [[ COMP_CWORD -gt 2 ]] || _strata_offer "$current" $_strata_commands
-    elif [[ $command == reduce || $command == report ]]; then
+    elif [[ $command == reduce || $command == report || $command == replay ]]; then
         _strata_value file "$current"
     fi
 }

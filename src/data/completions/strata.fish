@@ -11,13 +11,14 @@ set -l info -c strata -n '__fish_seen_subcommand_from info'
 set -l bench -c strata -n '__fish_seen_subcommand_from bench'
 set -l reduce -c strata -n '__fish_seen_subcommand_from reduce'
 set -l report -c strata -n '__fish_seen_subcommand_from report'
+set -l replay -c strata -n '__fish_seen_subcommand_from replay'
 
 complete -c strata -f
 
 complete $first -s h -l help -d 'Show the help'
 complete $first -s V -l version -d 'Show the version and what this build contains'
 complete $first -a help -d 'Explain a command'
-complete $help -a 'info bench reduce report'
+complete $help -a 'info bench reduce report replay'
 
 complete $first -a info -d 'Show the memory of each device and its kinds'
 complete $info -s d -l device -xa 'gpu cpu accelerator' -d 'The device'
@@ -47,3 +48,17 @@ complete $first -a report -d 'Make an HTML page of what bench has stored'
 complete $report -F
 complete $report -l html -rF -d 'The page to write'
 complete $report -s h -l help -d 'Show the help'
+
+complete $first -a replay -d 'Run what an application allocated again'
+complete $replay -F
+complete $replay -s d -l device -xa 'gpu cpu accelerator' -d 'The device'
+complete $replay -s w -l with -xa 'pool dedicated driver all' -d 'What serves the buffers'
+complete $replay -s n -l repeat -x -d 'Rounds, each with fresh pools'
+complete $replay -s l -l limit -x -d 'No more than this is taken from the driver'
+complete $replay -l block -x -d 'The first block of a pool'
+complete $replay -l max-block -x -d 'The largest block of a pool'
+complete $replay -l dedicated-from -x -d 'Larger buffers have memory of their own'
+complete $replay -l lazy -d 'Do not touch memory as it is taken'
+complete $replay -s c -l chrome -rF -d 'Write a timeline, and replay nothing'
+complete $replay -l json -d 'Write JSON'
+complete $replay -s h -l help -d 'Show the help'
