@@ -6,7 +6,7 @@
 #include "strata/strata.h"
 
 #include <pthread.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define KIB UINT64_C(1024)
@@ -467,6 +467,33 @@ static void test_no_file(void **state) {
     strata_trace_file_release(&file);
 }
 
+/* A child has no part in the trace, and takes nothing from it. */
+static void test_forked_child(void **state) {
+    (void)state;
+    struct sink sink;
+    struct strata_trace_file file;
+    int result = 0;
+    start(device, &sink);
+    create_on(device, "before");
+    pid_t child = fork();
+    if (child == 0) {
+        strata_buffer *buffer = NULL;
+        bool refused = strata_buffer_create(device, STRATA_BUFFER(.bytes = 512), &buffer) == STRATA_FORKED &&
+                       strata_trace_stop(device) == STRATA_FORKED &&
+                       strata_trace_start(device, STRATA_TRACE(.path = "x")) == STRATA_FORKED;
+        strata_device_close(&device);
+        _exit(refused ? 0 : 1);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
+    create_on(device, "after");
+    CHECK(strata_trace_stop(device));
+    parse(&sink, &file);
+    assert_int_equal(file.buffers, 2);
+    strata_trace_file_release(&file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pool_events),      cmocka_unit_test(test_wait),
@@ -474,6 +501,7 @@ int main(void) {
         cmocka_unit_test(test_order_of_threads), cmocka_unit_test(test_started_amid_threads),
         cmocka_unit_test(test_failing_write),    cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_files_of_devices), cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_forked_child),
     };
     device = contract_open();
     if (!device)
