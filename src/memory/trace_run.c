@@ -12,8 +12,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-/* Room in the ring for each buffer that is alive at the start, which are recorded at once. */
-#define EXISTING_BYTES 100
+/* Room in the ring for each buffer that is alive at the start, which are recorded at once: a name of the longest, and a
+ * block. */
+#define EXISTING_BYTES (STRATA_TRACE_TEXT_MOST + 100)
 
 /* Traces that are written under one name at a time. */
 #define FILES_MOST 99
@@ -173,7 +174,7 @@ static enum strata_status make_trace(strata_device *device, const struct strata_
     uint64_t alive = 0;
     for (unsigned kind = 0; kind < 4; kind++)
         alive += stats.kind[kind].live_buffers;
-    uint64_t count = STRATA_TRACE_CHUNKS + alive * EXISTING_BYTES / (STRATA_TRACE_CHUNK_BYTES / 2);
+    uint64_t count = STRATA_TRACE_CHUNKS + alive * EXISTING_BYTES / (STRATA_TRACE_CHUNK_BYTES * 3 / 4);
     struct strata_trace *trace = strata_host_allocate(hooks, sizeof *trace);
     if (!trace)
         return strata_fail_host_memory(sizeof *trace, "a trace");

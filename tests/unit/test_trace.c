@@ -142,6 +142,31 @@ static void every_record_comes_back(void **state) {
     strata_text_release(&sink.bytes);
 }
 
+/* However much is alive at the start, all of it is in the trace. */
+static void much_is_alive(void **state) {
+    (void)state;
+    enum { ALIVE = 20000 };
+    struct sink sink = {.most = SIZE_MAX};
+    struct strata_trace_file file;
+    strata_buffer *buffers = calloc(ALIVE, sizeof *buffers);
+    char name[300];
+    assert_non_null(buffers);
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    for (unsigned i = 0; i < ALIVE; i++)
+        strata_buffer_enlist(make(&buffers[i], i, name));
+    start(&sink);
+    assert_int_equal(strata_trace_stop(&device), STRATA_OK);
+    parse(&sink, &file);
+    assert_int_equal(file.buffers, ALIVE);
+    assert_int_equal(file.count, ALIVE + 1);
+    for (unsigned i = 0; i < ALIVE; i++)
+        strata_buffer_delist(&buffers[i]);
+    free(buffers);
+    strata_trace_file_release(&file);
+    strata_text_release(&sink.bytes);
+}
+
 /* More names than are remembered, over many chunks: each create has its own, and costs little. */
 static void names_and_chunks(void **state) {
     (void)state;
@@ -341,6 +366,7 @@ static void full_ring(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_record_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(much_is_alive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_and_chunks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cut_and_damaged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(failing_write_function, set_up, tear_down),
