@@ -17,19 +17,20 @@
  *
  * A plan is words separated by commas; the empty plan counts only.
  *
- *     fail=KIND:N      the N-th call of that kind fails, counted from 1;   fail=KIND:N+   that one and all later ones;
- *     fail=KIND:N*M    M of them, from the N-th on. The word may stand there up to 16 times
- *     status=NAME      what failing calls answer: out-of-memory without this word; device-lost, too-large, internal,
- * ... rate=P           each call fails with the probability P (0.05), reproducibly; rate=KIND:P: those of one kind
+ *     fail=KIND:N      the N-th call of that kind fails, counted from 1
+ *     fail=KIND:N+     that one and all later ones
+ *     fail=KIND:N*M    M of them, from the N-th on. `fail` may stand there up to 16 times
+ *     status=NAME      what failing calls answer: out-of-memory without this word; device-lost, too-large, internal ...
+ *     rate=P           each call fails with the probability P (0.05), reproducibly; rate=KIND:P: those of one kind
  *     seed=N           of rate
  *     thread=N         only calls of the N-th thread that calls are counted, and can fail
  *     above=BYTES      only calls for at least so many bytes are counted, and can fail
- *     memory=BYTES     the device has only so much DEVICE and SHARED memory: what goes beyond it fails with
- * OUT_OF_MEMORY lazy             a driver that places memory late: what is beyond `memory` is created and committed,
- * and fails when a command first uses it. lazy=create: committing it fails largest=BYTES    of a single buffer, also in
- * strata_device_info.max_buffer_bytes hold             commands stay in strata's queues until something waits for them,
- * or strata_fault_release slow=US          each command of a queue begins so many microseconds after the one before it,
- * or later
+ *     memory=BYTES     the device has only so much DEVICE and SHARED memory: more of it is OUT_OF_MEMORY
+ *     lazy             memory is placed late: what goes beyond `memory` is created and committed, and fails when a
+ *                      command first uses it; lazy=create: committing it fails
+ *     largest=BYTES    of a single buffer, also in strata_device_info.max_buffer_bytes
+ *     hold             commands stay in strata's queues until something waits for them, or strata_fault_release
+ *     slow=US          each command of a queue begins so many microseconds after the one before it, or later
  *
  * Sizes may end in KiB, MiB, GiB and so on. KIND is one of
  *

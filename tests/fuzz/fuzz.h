@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A copy that ends where the input ends, so that AddressSanitizer sees a read behind it. */
 static inline char *fuzz_copy(const void *bytes, size_t length) {
-    char *copy = malloc(length != 0 ? length : 1);
+    char *copy = calloc(1, length != 0 ? length : 1);
     FUZZ_CHECK(copy != NULL);
     if (length != 0)
         memcpy(copy, bytes, length);
