@@ -11,6 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* A run of the bench has some 100 KB, and the dump of 100,000 buffers some 10 MB. */
+#define FILE_MOST (256 << 20)
 
 /* A number that jansson cannot write goes through it as a string that begins with this private-use character, U+E000;
  * quotes and mark are taken off the finished text. No other string keeps that character. */
@@ -105,4 +109,47 @@ int strata_json_write(json_t *root, const char *path) {
     if (text.failed || path == NULL || strcmp(path, "-") == 0)
         return strata_output_text(&text);
     return write_file(&text, path);
+}
+
+json_t *strata_json_parse(const char *text, size_t length, char *sentence, size_t size) {
+    json_error_t error;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL)
+        snprintf(sentence, size, length == 0 ? "it is empty" : "it is no JSON: line %d: %s", error.line, error.text);
+    return root;
+}
+
+/* The whole of a file; 0, or the number of an error. */
+static int read_file(const char *path, struct strata_text *text) {
+    char chunk[65536];
+    size_t got = 0;
+    struct stat facts;
+    if (stat(path, &facts) != 0)
+        return errno;
+    if (!S_ISREG(facts.st_mode))
+        return S_ISDIR(facts.st_mode) ? EISDIR : EINVAL;
+    if (facts.st_size > FILE_MOST)
+        return EFBIG;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return errno;
+    while ((got = fread(chunk, 1, sizeof chunk, file)) > 0)
+        strata_text_append(text, chunk, got);
+    int error = ferror(file) ? EIO : text->failed ? ENOMEM : 0;
+    fclose(file);
+    return error;
+}
+
+int strata_json_read(const char *path, json_t **root) {
+    struct strata_text text = {0};
+    char sentence[256];
+    int error = read_file(path, &text);
+    *root = NULL;
+    if (error != 0)
+        strata_message("%s: cannot read: %s", path, strata_errno_text(error));
+    else if ((*root = strata_json_parse(text.data != NULL ? text.data : "", text.length, sentence, sizeof sentence)) ==
+             NULL)
+        strata_message("%s: %s", path, sentence);
+    strata_text_release(&text);
+    return *root != NULL ? STRATA_EXIT_DONE : STRATA_EXIT_FILE;
 }

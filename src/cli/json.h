@@ -24,4 +24,10 @@ void strata_json_add(struct strata_text *text, const json_t *root);
  * exit code. Takes over `root`, which may be NULL: that is said to be out of host memory. */
 int strata_json_write(json_t *root, const char *path);
 
+/* Reads a file's JSON. Prints what is wrong, and answers the exit code. *root is the caller's reference, or NULL. */
+int strata_json_read(const char *path, json_t **root);
+
+/* The JSON of `text`, of `length` bytes; NULL with a sentence that says what is wrong. */
+json_t *strata_json_parse(const char *text, size_t length, char *sentence, size_t size);
+
 #endif

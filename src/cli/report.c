@@ -1,4 +1,4 @@
-/* The command report, and the page that it writes: a template, the charting library, and the runs as JSON. */
+/* The command report, and the page that it writes: a template, the charting library, and runs and dumps as JSON. */
 #include "cli/report.h"
 
 #include "cli/command.h"
@@ -83,6 +83,49 @@ int strata_report_write(const json_t *runs, const char *path) {
     return error == 0 ? STRATA_EXIT_DONE : STRATA_EXIT_FILE;
 }
 
+/* Whether a dump has what its picture is made of; else a sentence says what is missing. */
+static bool check_dump(const json_t *dump, char *sentence, size_t size) {
+    const json_t *pools = json_object_get(dump, "pools"), *pool, *block, *range;
+    size_t i, j, k;
+    snprintf(sentence, size, "it has no device, or no lists of pools and buffers");
+    if (!json_is_string(json_object_get(json_object_get(dump, "device"), "name")) || !json_is_array(pools) ||
+        !json_is_array(json_object_get(dump, "buffers")))
+        return false;
+    json_array_foreach(pools, i, pool) {
+        const json_t *blocks = json_object_get(pool, "blocks");
+        snprintf(sentence, size, "pool %zu has no name, no kind, or no list of blocks", i);
+        if (!json_is_string(json_object_get(pool, "name")) || !json_is_string(json_object_get(pool, "kind")) ||
+            !json_is_array(blocks))
+            return false;
+        json_array_foreach(blocks, j, block) {
+            const json_t *ranges = json_object_get(block, "ranges");
+            snprintf(sentence, size, "block %zu of pool %zu has no size, or a range without one", j, i);
+            if (!json_is_integer(json_object_get(block, "bytes")) || !json_is_array(ranges))
+                return false;
+            json_array_foreach(ranges, k, range) if (!json_is_integer(json_object_get(range, "offset")) ||
+                                                     !json_is_integer(json_object_get(range, "bytes")) ||
+                                                     !json_is_string(json_object_get(range, "state"))) return false;
+        }
+    }
+    return true;
+}
+
+/* A run of the bench, or a dump of a device's memory, which says that it is one. */
+static int read_input(const char *path, json_t **input) {
+    char sentence[256];
+    int code = strata_json_read(path, input);
+    if (code != STRATA_EXIT_DONE)
+        return code;
+    const char *format = json_string_value(json_object_get(*input, "format"));
+    bool is_dump = format != NULL && strcmp(format, "strata-memory") == 0;
+    if (is_dump ? check_dump(*input, sentence, sizeof sentence) : strata_run_check(*input, sentence, sizeof sentence))
+        return STRATA_EXIT_DONE;
+    strata_message("%s: %s%s", path, is_dump ? "it is a dump of memory, but " : "", sentence);
+    json_decref(*input);
+    *input = NULL;
+    return STRATA_EXIT_FILE;
+}
+
 int strata_command_report(int argc, char **argv) {
     const char *paths[RUNS_MOST] = {NULL}, *html = NULL;
     int code = STRATA_EXIT_DONE;
@@ -95,16 +138,17 @@ int strata_command_report(int argc, char **argv) {
          .help = "the page to write"},
     };
     const struct strata_operand operands[] = {
-        {.name = "RUN.json...",
+        {.name = "FILE.json...",
          .target = paths,
          .required = true,
          .most = RUNS_MOST,
-         .help = "what strata bench --json has stored, to be laid over each other; the newest last"},
+         .help = "what strata bench --json has stored, to be laid over each other, the newest last; or dumps by "
+                 "strata_device_dump, each drawn as a map"},
         {.name = NULL},
     };
     const struct strata_usage usage = {
         .command = "strata report",
-        .summary = "Makes one HTML page of stored runs of strata bench: charts, tables, and where they come from.",
+        .summary = "Makes one HTML page of stored runs of strata bench, or of dumps of a device's memory.",
         .rows = rows,
         .count = sizeof rows / sizeof rows[0],
         .operands = operands,
@@ -116,7 +160,7 @@ int strata_command_report(int argc, char **argv) {
     json_t *runs = json_array();
     for (size_t i = 0; i < RUNS_MOST && paths[i] != NULL && code == STRATA_EXIT_DONE; i++) {
         json_t *run = NULL;
-        code = strata_run_read(paths[i], &run);
+        code = read_input(paths[i], &run);
         if (code == STRATA_EXIT_DONE && json_array_append_new(runs, run) != 0) {
             strata_fail_host_memory(0, "the runs");
             code = strata_report();

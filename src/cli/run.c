@@ -6,14 +6,9 @@
 #include "cli/output.h"
 #include "core/error.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-
-/* A run has some 100 KB. */
-#define FILE_MOST (64 << 20)
 
 static const char *text_of(const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
@@ -35,7 +30,7 @@ static bool is_figure(const json_t *figure) {
     return median > 0 && number_of(figure, "p5") <= median && median <= number_of(figure, "p95");
 }
 
-static bool is_run(const json_t *run, char *sentence, size_t size) {
+bool strata_run_check(const json_t *run, char *sentence, size_t size) {
     const json_t *devices = json_object_get(run, "devices"), *device, *figure;
     size_t i, j;
     snprintf(sentence, size, "it is JSON, but no run of strata bench: there is no list of devices");
@@ -56,53 +51,23 @@ static bool is_run(const json_t *run, char *sentence, size_t size) {
 }
 
 bool strata_run_parse(const char *text, size_t length, json_t **run, char *sentence, size_t size) {
-    json_error_t error;
-    *run = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (*run == NULL) {
-        snprintf(sentence, size, length == 0 ? "it is empty" : "it is no JSON: line %d: %s", error.line, error.text);
-        return false;
-    }
-    if (is_run(*run, sentence, size))
-        return true;
+    *run = strata_json_parse(text, length, sentence, size);
+    if (*run == NULL || strata_run_check(*run, sentence, size))
+        return *run != NULL;
     json_decref(*run);
     *run = NULL;
     return false;
 }
 
-/* The whole of a file; 0, or the number of an error. */
-static int read_file(const char *path, struct strata_text *text) {
-    char chunk[65536];
-    size_t got = 0;
-    struct stat facts;
-    if (stat(path, &facts) != 0)
-        return errno;
-    if (!S_ISREG(facts.st_mode))
-        return S_ISDIR(facts.st_mode) ? EISDIR : EINVAL;
-    if (facts.st_size > FILE_MOST)
-        return EFBIG;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return errno;
-    while ((got = fread(chunk, 1, sizeof chunk, file)) > 0)
-        strata_text_append(text, chunk, got);
-    int error = ferror(file) ? EIO : text->failed ? ENOMEM : 0;
-    fclose(file);
-    return error;
-}
-
 int strata_run_read(const char *path, json_t **run) {
-    struct strata_text text = {0};
     char sentence[256];
-    int error = read_file(path, &text), code = STRATA_EXIT_FILE;
+    int code = strata_json_read(path, run);
+    if (code != STRATA_EXIT_DONE || strata_run_check(*run, sentence, sizeof sentence))
+        return code;
+    strata_message("%s: %s", path, sentence);
+    json_decref(*run);
     *run = NULL;
-    if (error != 0)
-        strata_message("%s: cannot read: %s", path, strata_errno_text(error));
-    else if (!strata_run_parse(text.data != NULL ? text.data : "", text.length, run, sentence, sizeof sentence))
-        strata_message("%s: %s", path, sentence);
-    else
-        code = STRATA_EXIT_DONE;
-    strata_text_release(&text);
-    return code;
+    return STRATA_EXIT_FILE;
 }
 
 json_t *strata_run_of(json_t *made) {

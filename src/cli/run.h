@@ -10,10 +10,13 @@
  * caller's reference, or NULL. */
 int strata_run_read(const char *path, json_t **run);
 
+/* Whether JSON is a run; else a sentence says what is missing or wrong. */
+bool strata_run_check(const json_t *run, char *sentence, size_t size);
+
 /* A run that was just made, in the form in which it is stored. Takes over `made`; NULL without host memory. */
 json_t *strata_run_of(json_t *made);
 
-/* Whether `text` of `length` bytes is a run; else a sentence says what is missing or wrong. */
+/* The same for `text` of `length` bytes. */
 bool strata_run_parse(const char *text, size_t length, json_t **run, char *sentence, size_t size);
 
 /* Adds a table of what became slower: beyond the spreads of both runs, and by more than `threshold` percent. Devices

@@ -117,7 +117,7 @@ class Compare(Stored):
         self.check(self.compare(os.path.join(self.folder, "missing")), FILE, "there is no such file")
 
 
-class Report(Stored):
+class Pages(Stored):
     def setUp(self):
         self.page = os.path.join(self.folder, "page.html")
         result = strata("report", self.path, "--html", self.page)
@@ -140,6 +140,8 @@ class Report(Stored):
                                    "file://" + path], capture_output=True, text=True, timeout=120, check=True)
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
+
+class Report(Pages):
     def test_needs_nothing_but_itself(self):
         self.assertEqual(Page(self.read()).references, [])
         self.assertNotIn("@RUNS@", self.read())
@@ -181,11 +183,71 @@ class Report(Stored):
         self.assertIn('data-charts="3" data-drawn="3"', document)
 
     def test_mistakes(self):
-        self.check(strata("report", "--html", self.page), USAGE, "RUN.json... is missing")
+        self.check(strata("report", "--html", self.page), USAGE, "FILE.json... is missing")
         self.check(strata("report", self.path), USAGE, "--html FILE is missing")
         self.check(strata("report", self.path, "--html", self.folder), FILE, "cannot write")
         self.check(strata("report", self.write("empty.json", ""), "--html", self.page), FILE, "it is empty")
         self.check(strata("report", *[self.path] * 17, "--html", self.page), USAGE, "one too many")
+
+
+def a_dump():
+    ranges = [{"offset": 0, "bytes": 4096, "state": "live", "requested": 4000, "name": "</svg><b>weights", "site": "a.c:7"},
+              {"offset": 4096, "bytes": 4096, "state": "kept"}, {"offset": 8192, "bytes": 4096, "state": "pending"}]
+    # A thousand pieces that are too small to be seen one by one, and a hole behind them.
+    ranges += [{"offset": 12288 + 256 * i, "bytes": 256, "state": "live", "requested": 256, "name": ""}
+               for i in range(1000)]
+    ranges += [{"offset": 12288 + 256000, "bytes": (4 << 20) - 268288, "state": "hole"}]
+    pool = {"name": "textures", "kind": "device", "live_bytes": 260000, "live_buffers": 1001, "reserved_bytes": 4 << 20,
+            "peak_reserved_bytes": 4 << 20, "free_bytes": ranges[-1]["bytes"], "largest_free": ranges[-1]["bytes"],
+            "limit_bytes": 0, "blocks": [{"number": 1, "bytes": 4 << 20, "dedicated": False, "plain": False,
+                                          "ranges": ranges}]}
+    kind = {"kind": "device", "live_bytes": 260000, "peak_bytes": 260000, "live_buffers": 1001, "total_buffers": 1001}
+    return {"format": "strata-memory", "version": 1, "device": {"name": "A device", "platform": "P",
+                                                                "global_bytes": 1 << 34},
+            "kinds": [kind], "pending_bytes": 0, "pools": [pool], "buffers": [
+                {"kind": "wrapped", "bytes": 9999872, "plain": False, "requested": 9999872, "name": "frame"}]}
+
+
+class Map(Pages):
+    """Dumps of a device's memory, drawn."""
+
+    def test_map(self):
+        dump = self.write("dump.json", a_dump())
+        self.check(strata("report", dump, "--html", self.page), DONE, out="")
+        document, console = self.browse(self.page)
+        self.assertEqual(console, [])
+        self.assertIn('data-maps="1"', document)
+        drawn = re.search(r'(?s)<svg [^>]*class="map".*?</svg>', document).group(0)
+        # One for each of the first three, a few hundred that were too narrow in one, and the hole.
+        counts = {state: len(re.findall(r'<rect[^>]* class="%s"' % state, drawn)) for state in ("live", "kept", "hole")}
+        self.assertEqual(counts["hole"], 1)
+        self.assertLess(counts["live"], 600)
+        merged = sum(int(count) for count in re.findall(r">(\d+) small pieces and holes", drawn))
+        self.assertEqual(merged + drawn.count("live, 256 B at"), 1000)
+        self.assertIn("&lt;/svg&gt;&lt;b&gt;weights', live, 4 KiB at 0 B of block 1, created at a.c:7", drawn)
+        text = " ".join(Page(document).texts)
+        for words in ["Memory of A device", "Pool 'textures', device memory", "frame", "memory of its own, wrapped"]:
+            self.assertIn(words, text)
+
+    def test_with_a_run(self):
+        self.check(strata("report", self.path, self.write("dump.json", a_dump()), "--html", self.page), DONE)
+        document, console = self.browse(self.page)
+        self.assertEqual(console, [])
+        self.assertIn('data-maps="1" data-charts="3" data-drawn="3"', document)
+
+    def test_damaged_dumps(self):
+        for path, words in [(["device"], "it has no device"), (["buffers"], "no lists of pools and buffers"),
+                            (["pools", 0, "kind"], "pool 0 has no name, no kind"),
+                            (["pools", 0, "blocks", 0, "bytes"], "block 0 of pool 0 has no size"),
+                            (["pools", 0, "blocks", 0, "ranges", 2, "state"], "or a range without one")]:
+            dump = a_dump()
+            at = dump
+            for step in path[:-1]:
+                at = at[step]
+            del at[path[-1]]
+            self.check(strata("report", self.write("bad.json", dump), "--html", self.page), FILE,
+                       "it is a dump of memory, but ")
+            self.check(strata("report", self.write("bad.json", dump), "--html", self.page), FILE, words)
 
 
 if __name__ == "__main__":

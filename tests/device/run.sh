@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The whole run on a machine with a GPU: build, contract tests on its OpenCL, the command line, benchmarks beside peers.
 #
-#     tests/device/run.sh [--packages FOLDER] [--results FOLDER] [--device SELECTOR]
+#     tests/device/run.sh [--packages FOLDER] [--results FOLDER] [--device SELECTOR] [--without STEPS]
 #
 # --packages: .deb files to unpack over the system first, for a machine without a network (as root).
-# --results: where logs and JSON go (default: build-device/results). The exit status is not 0 when anything failed.
+# --results: where logs and JSON go (default: build-device/results). --without: names of steps to leave out, such as
+# "bench vs_clpeak". The exit status is not 0 when anything failed.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 1
@@ -12,11 +13,13 @@ build=$root/build-device
 results=$build/results
 packages=
 device=gpu
+without=
 while [ $# -gt 1 ]; do
     case $1 in
     --packages) packages=$2 ;;
     --results) results=$2 ;;
     --device) device=$2 ;;
+    --without) without=$2 ;;
     *) echo "run.sh: unknown option $1" >&2; exit 2 ;;
     esac
     shift 2
@@ -27,6 +30,7 @@ failed=0
 step() { # NAME COMMAND...: runs it, keeps what it prints, and goes on
     local name=$1 begin=$SECONDS status
     shift
+    case " $without " in *" $name "*) return ;; esac
     echo "== $name"
     "$@" >"$results/$name.txt" 2>&1
     status=$?
